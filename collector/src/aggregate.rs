@@ -1,4 +1,4 @@
-//! Counts journaled reports: one window a minute and series, cumulative statistics, samples and counts.
+//! Counts journaled reports: one-minute windows of each series, cumulative statistics, samples and internal metrics.
 
 pub(crate) mod aggregator;
 pub(crate) mod blob_encoding;

@@ -12,7 +12,7 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// The job's channel is closed when it is to end: it waits by that.
+    /// Starts a job. Its channel is closed when it has to end, so the job waits on the channel.
     pub(crate) fn start(name: &str, job: impl FnOnce(&Receiver<()>) + Send + 'static) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new().name(name.into()).spawn(move || job(&stopped))?;
@@ -24,7 +24,7 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there was told where it happened, and must not become two.
+            // The panic was reported where it happened, and must not cause a second one here.
             let _panicked = thread.join();
         }
     }

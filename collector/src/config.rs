@@ -36,81 +36,81 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Folder of the SQLite file and the journal. Default `./llm-rum-data`; made when missing.
     pub data: PathBuf,
-    /// Whoever shows it may read the dashboard's data and `/metrics`. Default none: then only
-    /// requests to a loopback host are answered. At least 16 bytes.
+    /// Token that allows reading the dashboard's data and `/metrics`. Default none: then only requests to a
+    /// loopback host are served. At least 16 bytes.
     pub admin_token: Option<Secret>,
-    /// Further tokens that may read, for those who shall not have the admin's: each can be given to one
-    /// reader and taken back alone. Default none. At least 16 bytes each; they need an `admin_token`.
+    /// Further tokens for reading, for readers that should not have the admin token. Each can be given to one
+    /// reader and revoked separately. Default none. At least 16 bytes each; they need an `admin_token`.
     pub read_tokens: Vec<Secret>,
-    /// An open stream without a newer revision for so long is counted as what it last said.
-    /// Default 120.
+    /// Seconds without a newer revision after which an open stream is finalized with its last one. Default
+    /// 120.
     pub settle_after_seconds: u32,
-    /// How beacons are kept before they are answered.
+    /// How beacons are stored before the response.
     pub journal: Journal,
     /// The ingest endpoint.
     pub ingest: Ingest,
-    /// How many label values a site may bring; the rest is counted as `other`.
+    /// How many label values a site may have; further ones are counted as `other`.
     pub limits: Limits,
     /// How long a stream's id is remembered.
     pub dedupe: Dedupe,
     /// How much is kept on disk.
     pub store: Store,
-    /// Who may send. Default one site `demo` for pages on loopback origins.
+    /// Sites whose pages may send. Default one site `demo` for pages on loopback origins.
     pub sites: Vec<Site>,
-    /// Names that models are counted under, by the name as sent or its beginning and `*`:
-    /// `"gpt-5-2026-*" = "gpt-5"`. Default none.
+    /// Names under which models are counted, by the name as sent, or by a prefix and `*`: `"gpt-5-2026-*" =
+    /// "gpt-5"`. Default none.
     pub models: BTreeMap<String, String>,
-    /// Targets by use case; what a table here leaves out keeps its default. See `docs/configuration.md`.
+    /// Targets by use case; a table keeps the defaults of targets that it leaves out. See
+    /// `docs/configuration.md`.
     pub targets: BTreeMap<String, Targets>,
     /// The period of error budgets.
     pub slo: Slo,
-    /// Where metrics are pushed to. Default nowhere.
+    /// Where metrics are pushed to. Default: nowhere.
     pub otlp: Otlp,
-    /// What says which country a beacon comes from. Default nothing: then all are of none.
+    /// Source of a beacon's country. Default none: then no beacon has a country.
     pub country: CountryFrom,
 }
 
-/// What says which country a beacon comes from: one of these.
+/// Source of a beacon's country: one of these.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CountryFrom {
-    /// Header in which `ingest.proxies` write the code, such as `CF-IPCountry`. Default none. From anyone
-    /// else it means nothing.
+    /// Header in which `ingest.proxies` send the country code, such as `CF-IPCountry`. It is ignored if any
+    /// other client sends it. Default none.
     #[serde(deserialize_with = "header_name")]
     pub header: Option<HeaderName>,
-    /// File of the MaxMind DB format with countries, such as GeoLite2-Country. Default none. Read at the
-    /// start and when another takes its place, and held in memory; asked for the client's network, not for
-    /// its address.
+    /// MaxMind DB file with countries, such as GeoLite2-Country. It is kept in memory, and read at the start
+    /// and whenever it is replaced. Lookups use the client's network, not its address. Default none.
     pub mmdb: Option<PathBuf>,
-    /// After so many seconds it is looked whether another has taken its place. Default 60.
+    /// Seconds between two checks whether the file was replaced. Default 60.
     pub look_seconds: u32,
 }
 
-/// Pushing what Prometheus would be told, by OTLP/HTTP.
+/// Pushes the Prometheus metrics by OTLP/HTTP.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Otlp {
     /// `http://` or `https://`; `/v1/metrics` is appended. Default none: nothing is pushed.
     pub endpoint: Option<String>,
-    /// Sent with every push, such as `authorization`. Default none.
+    /// Headers of every push, such as `authorization`. Default none.
     pub headers: BTreeMap<String, Secret>,
-    /// Default 60.
+    /// Seconds between two pushes. Default 60.
     pub every_seconds: u32,
-    /// What a number counts. Default `cumulative`.
+    /// Range of a pushed count. Default `cumulative`.
     pub temporality: Temporality,
-    /// `service.instance.id`, by which counters of several collectors are told apart: it has to stay the same
+    /// `service.instance.id`, which distinguishes the counters of several collectors. It must stay the same
     /// over restarts. Default the host's name.
     pub instance: String,
 }
 
-/// What a pushed number counts.
+/// Range of a pushed count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temporality {
-    /// Everything since ever.
+    /// Everything since the store was created.
     #[default]
     Cumulative,
-    /// What has come since the push before.
+    /// The change since the previous push.
     Delta,
 }
 
@@ -118,29 +118,29 @@ pub enum Temporality {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Slo {
-    /// The newest so many days, at most `store.history_days`. Default 30.
+    /// Its length: the most recent days, at most `store.history_days`. Default 30.
     pub days: u32,
 }
 
-/// How beacons are kept before they are answered.
+/// How beacons are stored before the response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Journal {
     /// `full` (default) survives a power cut, `normal` only the death of the process.
     pub sync: Sync,
-    /// A beacon that the disk has not taken within this is answered 503, and may be kept all the same.
+    /// Seconds after which a beacon that is not on the disk is answered 503. It may be stored all the same.
     /// Default 10.
     pub wait_seconds: u32,
 }
 
-/// What an answered beacon survives.
+/// Failures that an accepted beacon survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
     /// A power cut: every commit waits for the disk.
     #[default]
     Full,
-    /// kill -9: every commit is with the operating system.
+    /// `kill -9`: every commit is in the operating system's page cache.
     Normal,
 }
 
@@ -148,40 +148,41 @@ pub enum Sync {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ingest {
-    /// Longest body. Default 262144.
+    /// Longest body, in bytes. Default 262144.
     pub body_bytes: usize,
-    /// A body must be whole within this. Default 10.
+    /// Seconds within which a body must be complete. Default 10.
     pub body_seconds: u32,
-    /// A request head must be whole within this, idle connections included. Default 30.
+    /// Seconds within which a request head must be complete. It limits idle connections too. Default 30.
     pub head_seconds: u32,
-    /// An answer must be taken within this, once the client has let it wait. Default 60.
+    /// Seconds within which a client must read a response, once it has kept the collector waiting. Default
+    /// 60.
     pub answer_seconds: u32,
     /// Most connections at a time; further ones wait in the system's queue. Default 2048.
     pub connections: usize,
     /// Most connections of one client network; further ones are closed. Default 256.
     pub network_connections: usize,
-    /// Most reports of one client network: the first 24 bits of an IPv4 address, the first 48 of an IPv6
-    /// address. Default 500 per second. This machine's own are not counted.
+    /// Rate limit for the reports of one client network: the first 24 bits of an IPv4 address, the first 48
+    /// of an IPv6 address. Default 500 per second. Requests from this machine are not limited.
     pub network_rate: Rate,
-    /// Proxies in front. Default none.
+    /// Proxies in front of the collector. Default none.
     pub proxies: Vec<Proxy>,
-    /// Header in which `proxies` say whom they speak for, as addresses. Default none: then what comes through
-    /// a proxy is of no network. From anyone else the header means nothing.
+    /// Header in which `proxies` name their clients' addresses. It is ignored if any other client sends it.
+    /// Default none: then requests through a proxy belong to no network.
     #[serde(deserialize_with = "header_name")]
     pub client_header: Option<HeaderName>,
-    /// Most memory for bodies that are being read, and an eighth of it for those of one client network (one
-    /// body at least); more are answered 503. Default 67108864.
+    /// Most memory for bodies that are being read, in bytes. One client network may use an eighth of it, but
+    /// at least one body. Further bodies are answered 503. Default 67108864.
     pub bodies_bytes: usize,
-    /// Most batches that wait for the journal; more are answered 503. Default 4096.
+    /// Most batches that wait for the journal; further ones are answered 503. Default 4096.
     pub queue_batches: usize,
-    /// Most bytes that wait for the journal; more are answered 503. Default 16777216.
+    /// Most bytes that wait for the journal; further batches are answered 503. Default 16777216.
     pub queue_bytes: usize,
-    /// Once told to stop, `/readyz` is 503 for so long before no more connections are taken: the time in which a
-    /// load balancer learns of it. Default 0.
+    /// Seconds between a stop signal and the end of accepting connections. `/readyz` is 503 meanwhile, so
+    /// that a load balancer notices. Default 0.
     pub notice_seconds: u32,
 }
 
-/// How many label values a site may bring.
+/// How many label values a site may have.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -197,92 +198,93 @@ pub struct Limits {
     pub country_series: usize,
 }
 
-/// How long a stream's id is remembered, so that a report sent twice is counted once.
+/// How long a stream's id is remembered, so that a report that is sent twice counts once.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dedupe {
     /// Most revisions remembered. Default 200000.
     pub ids: usize,
-    /// Longest time since a stream's last revision. Default 30.
+    /// Longest time since a stream's last revision, in minutes. Default 30.
     pub minutes: u32,
 }
 
-/// How much is kept on disk.
+/// How much is stored on disk.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Store {
-    /// Single streams, the newest; fewer where more than four reports of each came. Default 50000.
+    /// Number of the newest single streams; fewer if they have more than four reports each on average.
+    /// Default 50000.
     pub streams_kept: u32,
-    /// Single streams kept beside them for `history_days`: so many of the slowest, of the failed and of all
-    /// by lot, for each site and day (UTC). Default 20; 0 keeps none.
+    /// Number of sampled single streams that are stored for `history_days`: this many of the slowest, of the
+    /// failed and of a uniform random sample, for each site and day (UTC). Default 20; 0 stores none.
     pub samples: u32,
-    /// One-minute windows. Default 48.
+    /// Hours for which one-minute windows are stored. Default 48.
     pub windows_hours: u32,
-    /// Days of hourly and daily windows, which longer ranges are answered from. Default 400.
+    /// Days for which hourly and daily windows are stored. Longer ranges are read from these. Default 400.
     pub history_days: u32,
-    /// Where several collectors put their shares together. Default none: this collector is alone.
+    /// ClickHouse database that combines several collectors. Default none: this collector is alone.
     pub clickhouse: Option<ClickHouse>,
 }
 
-/// Where several collectors put their shares together.
+/// ClickHouse database that combines several collectors.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClickHouse {
     /// Address of its HTTP interface: `http://clickhouse:8123`, or `https`.
     pub url: String,
-    /// Database of the tables; made when missing. Default `llm_rum`.
+    /// Database of the tables; it is created if it is missing. Default `llm_rum`.
     #[serde(default = "database")]
     pub database: String,
-    /// Default `default`.
+    /// User name. Default `default`.
     #[serde(default = "user")]
     pub user: String,
-    /// Default none.
+    /// Password. Default none.
     #[serde(default)]
     pub password: Option<Secret>,
-    /// What is new is published so often. Default 5.
+    /// Seconds between two publications of new data. Default 5.
     #[serde(default = "five")]
     pub publish_seconds: u32,
-    /// Longest wait for an answer. Default 10.
+    /// Longest wait for a response, in seconds. Default 10.
     #[serde(default = "ten")]
     pub timeout_seconds: u32,
 }
 
-/// Who may send.
+/// A site whose pages may send.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Site {
     /// Name in labels and on the dashboard.
     pub name: String,
-    /// Public keys that name it in `?site=`. Several, so that one can be replaced without loss.
+    /// Public keys for `?site=`. There may be several, so that one can be replaced without loss.
     pub keys: Vec<String>,
-    /// Origins whose pages may send: `https://app.example`, `https://*.app.example`, `loopback`, of an app
-    /// `capacitor://localhost`.
+    /// Origins whose pages may send: `https://app.example`, `https://*.app.example`, `loopback`, or
+    /// `capacitor://localhost` for an app.
     pub origins: Vec<Origin>,
-    /// Use case of reports that name none. Default `chat`.
+    /// Use case of reports that have none. Default `chat`.
     #[serde(default = "chat")]
     pub use_case: String,
-    /// Most good beacons of all its pages. Default no bound but the machine's.
+    /// Rate limit for the valid beacons of all its pages. Default none.
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// Share of streams that are counted, above 0 and up to 1, chosen by their ids. Default 1.
+    /// Share of streams that are counted, above 0 and at most 1, chosen by their ids. Default 1.
     #[serde(default = "all")]
     pub sample: f64,
-    /// What is of no user. Default bots and prerendered pages.
+    /// Beacons that are excluded because they do not come from users. Default bots and prerendered pages.
     #[serde(default)]
     pub filters: Filters,
-    /// Targets by use case that go over the common ones.
+    /// Targets by use case, which override the common ones.
     #[serde(default)]
     pub targets: BTreeMap<String, Targets>,
 }
 
 impl Config {
-    /// Days of an error budget that are known.
+    /// Length of the error budget's period in days, limited by the stored history.
     #[must_use]
     pub fn budget_days(&self) -> u32 {
         self.slo.days.min(self.store.history_days)
     }
 
-    /// Targets of a use case: the site's over the common ones over the default profile.
+    /// Targets of a use case: the site's override the common ones, which override the default profile.
     #[must_use]
     pub fn targets(&self, site: Option<&str>, use_case: &str) -> Targets {
         let profile = Targets::of(use_case);
@@ -364,7 +366,7 @@ impl Default for Dedupe {
 
 impl Default for Otlp {
     fn default() -> Self {
-        // A hardened service has no `/proc/sys`.
+        // A sandboxed service may have no `/proc/sys`.
         let names = ["/proc/sys/kernel/hostname", "/etc/hostname"];
         let host = names.iter().find_map(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         Self {

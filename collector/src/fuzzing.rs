@@ -9,14 +9,14 @@ use crate::journal::record::{self, Record, read_discarded, write_discarded};
 
 pub use crate::export::otlp::dropped_points;
 
-/// Validates a body for a site without rules of its own: how many reports it takes, or the code of the
-/// refusal. The body stands for the `User-Agent` too, which may be as hostile.
+/// Validates a body for a site without rules of its own. Returns the number of accepted reports, or the code
+/// of the refusal. The body is used as the `User-Agent` too, which can be as hostile.
 ///
 /// # Errors
-/// The code, as in `docs/http-api.md`.
+/// The code of the refusal, as in `docs/http-api.md`.
 ///
 /// # Panics
-/// When an accepted report does not come back from the journal's bytes as it was.
+/// If an accepted report changes when it is written to the journal and read again.
 pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let site = Config::default().sites.remove(0);
     let open = IngestSite::new(&site, &Arc::default());
@@ -35,10 +35,10 @@ pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     Ok(reports.len())
 }
 
-/// Whether any bytes are a record of the journal, as after damage that its checksums did not catch.
+/// Whether any bytes are a record of the journal, as after damage that the checksums did not detect.
 ///
 /// # Panics
-/// When a record does not come back from its own bytes as it was.
+/// If a record changes when it is written and read again.
 #[must_use]
 pub fn reread(bytes: &[u8]) -> bool {
     if let Some(discarded) = read_discarded(bytes) {
@@ -53,7 +53,7 @@ pub fn reread(bytes: &[u8]) -> bool {
         record::write(*id, *country, report, &mut bytes);
         bytes
     };
-    // By their bytes: a damaged duration may be no number, and equals nothing then.
+    // Compares bytes: a damaged duration may be NaN, which equals nothing.
     let once = written(&record);
     let again = record::read(&once).expect("what was written can be read");
     assert_eq!(written(&again), once, "what is read again is what was read");

@@ -37,7 +37,7 @@ use crate::journal::segments::Segments;
 use group_commit::{Entered, Group, GroupQueue};
 use segments::SegmentWriter;
 
-/// The way in for accepted batches, and the way on for what was kept.
+/// Writes accepted batches, and queues written ones for counting.
 pub(crate) struct Journal {
     queue: GroupQueue,
     log: Mutex<SegmentWriter>,
@@ -47,7 +47,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Hands out what the files hold from position `applied` on, and goes on where they end.
+    /// Replays the files from position `applied` on, and continues at their end.
     pub(crate) fn open<E: From<io::Error>>(
         segments: &Arc<Segments>,
         config: &Config,
@@ -75,15 +75,15 @@ impl Journal {
         Ok((Self { queue, log: Mutex::new(log), counters, health, sync }, damage))
     }
 
-    /// Starts the thread that writes what waits. It ends when [`close`](Self::close) was called and
-    /// nothing waits any more.
+    /// Starts the thread that writes waiting batches. It ends after [`close`](Self::close), once no batch
+    /// waits any more.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<JoinHandle<()>> {
         let journal = self.clone();
         thread::Builder::new().name("journal".into()).spawn(move || journal.write_groups())
     }
 
-    /// Takes a batch over, or refuses it at once. What it gives back returns when the batch is safe, or
-    /// with the reason why it is not kept; that is counted already.
+    /// Enqueues a batch, or refuses it at once. The returned future resolves when the batch is stored, or
+    /// with the reason why it is not. That reason is counted already.
     pub(crate) fn append(
         &self,
         batch: &Batch,
@@ -102,13 +102,13 @@ impl Journal {
         })
     }
 
-    /// What was kept and is to be counted.
+    /// Written batches that are to be counted.
     pub(crate) const fn queue(&self) -> &GroupQueue {
         &self.queue
     }
 
-    /// Tries whether the disk takes bytes again, if it did not when last asked. Nobody would find out
-    /// otherwise while no beacons are sent here.
+    /// Tests whether the disk accepts bytes again after a failed write. Without it, a collector that receives
+    /// no beacons would never find out.
     pub(crate) fn probe(&self) {
         if self.health.journal_failed() && self.queue.begin_probe() {
             let written = self.log().probe();
@@ -117,7 +117,7 @@ impl Journal {
         }
     }
 
-    /// Nothing will come any more.
+    /// Closes the journal: no more batches are accepted.
     pub(crate) fn close(&self) {
         self.queue.close();
     }
@@ -148,11 +148,11 @@ impl Journal {
     }
 }
 
-/// The first of a group, which others do not take from it.
+/// The task that leads a group. Other writers do not take the group from it.
 struct GroupLeader<'a>(&'a Journal);
 
 impl GroupLeader<'_> {
-    /// Writes the group, and some of what others bring meanwhile, where that does not wait for the disk.
+    /// Writes the group, and some that other tasks enqueue meanwhile, unless a write waits for the disk.
     fn write(self) {
         let Self(journal) = self;
         if journal.sync == Sync::Full {
@@ -167,7 +167,7 @@ impl GroupLeader<'_> {
     }
 }
 
-/// Its sender may be gone before it has written.
+/// The leader's request may be cancelled before its task has written the group.
 impl Drop for GroupLeader<'_> {
     fn drop(&mut self) {
         self.0.queue.stop_leading();
@@ -199,8 +199,8 @@ fn refusal(reason: Reason) -> ApiError {
     ApiError::new(reason, message)
 }
 
-/// Groups that a worker writes for others in a row: it has a request of its own to answer.
+/// Most groups in a row that a worker writes: it still has to respond to its own request.
 const MOST_ROUNDS: usize = 4;
 
-/// A burst's worth of memory is given back after it.
+/// Scratch memory above this is freed after a burst.
 const MOST_SCRATCH_BYTES: usize = 1024 * 1024;

@@ -1,8 +1,8 @@
 //! The collector of llm-rum: it takes beacons from browsers and serves percentiles, a dashboard and Prometheus
 //! metrics. The modules below are its layers, listed in the order in which a report passes through them.
 //!
-//! `ingest` checks a request and validates its reports, `journal` writes them to disk before they are
-//! answered, `aggregate` counts them, `store` holds the counts, `api` and `export` answer from the store.
+//! `ingest` checks a request and validates its reports, `journal` writes them to disk before the response,
+//! `aggregate` counts them, `store` keeps the counts, `api` and `export` read them from the store.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

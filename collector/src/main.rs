@@ -18,7 +18,7 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Collects what users saw of streaming LLM answers.
+/// Real-user monitoring for streaming LLM responses.
 #[derive(Parser)]
 #[command(name = "llm-rum", version)]
 struct Arguments {
@@ -28,68 +28,68 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Takes beacons and serves the dashboard until SIGTERM or Ctrl-C.
+    /// Accepts beacons and serves the dashboard until SIGTERM or Ctrl-C.
     Serve {
         /// TOML file. Without one: loopback only, one site `demo`, data in `./llm-rum-data`.
         #[arg(long)]
         config: Option<PathBuf>,
-        /// Address to listen on, instead of the configured one. Port 0 takes a free one.
+        /// Address to listen on, instead of the configured one. Port 0 selects a free one.
         #[arg(long)]
         listen: Option<SocketAddr>,
         /// Folder for the data, instead of the configured one.
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Says whether a configuration file and the environment are good, or all that is wrong with them.
+    /// Checks a configuration file and the environment, and lists all mistakes.
     CheckConfig {
         /// TOML file.
         file: PathBuf,
     },
     /// Copies the data to a folder that a collector can start from. The collector may be running.
     Backup {
-        /// Folder to make.
+        /// Folder to create.
         target: PathBuf,
-        /// The collector's TOML file, for where its data is.
+        /// The collector's TOML file, which names the data folder.
         #[arg(long)]
         config: Option<PathBuf>,
         /// Folder of the data, instead of the configured one.
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Prints Prometheus alerts on the objectives of use cases.
+    /// Prints Prometheus alerting rules for the objectives of use cases.
     Rules {
         /// The collector's TOML file.
         #[arg(long)]
         config: Option<PathBuf>,
     },
-    /// Prints a dashboard for Grafana over the collector's metrics, to import.
+    /// Prints a Grafana dashboard for the collector's metrics, to import.
     Grafana {
         /// The collector's TOML file.
         #[arg(long)]
         config: Option<PathBuf>,
     },
-    /// Prints what a collector with this configuration would have counted of a file, as a JSON object.
+    /// Prints how a collector with this configuration would have counted a file, as a JSON object.
     ///
-    /// Each line is the body of a beacon, or one report, such as `/v1/streams` gives and `jq -c '.streams[]'`
-    /// writes line by line. It is validated as by the ingest endpoint and counted in memory: nothing is kept, and a
-    /// collector that is running takes no notice. Exits with 0 when every line was accepted, with 3 when some were
-    /// refused, and with 1 when the file cannot be read.
+    /// Each line is the body of a beacon, or one report, as `jq -c '.streams[]'` prints it from
+    /// `/v1/streams`. It is validated as by the ingest endpoint and counted in memory: nothing is stored, and
+    /// a running collector is not affected. Exits with 0 if every line was accepted, with 3 if some were
+    /// refused, and with 1 if the file cannot be read.
     Replay {
-        /// File of lines; `-` is standard input.
+        /// File to read; `-` is standard input.
         file: PathBuf,
         /// The collector's TOML file.
         #[arg(long)]
         config: Option<PathBuf>,
-        /// Site that all lines are of. Left out, each is of the one that its report names, and a body of the first.
+        /// Site of all lines. By default, the site that a report names, and the first site for a body.
         #[arg(long)]
         site: Option<String>,
     },
-    /// Exits with 0 when a running collector is ready.
+    /// Exits with 0 if a running collector is ready.
     Healthcheck {
         /// Address of the collector.
         #[arg(long, default_value = "http://127.0.0.1:8787")]
         url: String,
-        /// Seconds in which it may become so, as after a start. Left out, it is asked once.
+        /// Seconds to wait until it is ready, as after a start. With 0, it is asked once.
         #[arg(long, default_value_t = 0)]
         wait: u64,
     },
@@ -100,8 +100,8 @@ fn main() -> ExitCode {
     match carry_out(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            // Without the backtrace that `main` would print where `RUST_BACKTRACE` is set: what is wrong is
-            // outside the program. Where nobody takes it there is nobody to tell.
+            // Printed without the backtrace that `main` would add if `RUST_BACKTRACE` is set, because the
+            // cause is outside the program. If standard error is closed, the error cannot be printed at all.
             let _untold = writeln!(std::io::stderr(), "Error: {error:#}");
             ExitCode::FAILURE
         }
@@ -142,10 +142,10 @@ fn log_to_standard_error() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // What cannot be logged would be told on the same standard error, and whoever tells it there panics: with
-    // the log on the disk that is full, that would be the thread that writes the journal.
+    // A failed log write would be reported on the same standard error, which panics if it fails too. With the
+    // log on a full disk, that would be the thread that writes the journal.
     log.with_ansi(colours).log_internal_errors(false).init();
-    // At finer levels the HTTP client prints what it sends byte by byte, passwords and tokens with it.
+    // At finer levels the HTTP client logs every byte that it sends, passwords and tokens included.
     log::set_max_level(log::LevelFilter::Info);
 }
 
@@ -156,7 +156,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
     let notice = Duration::from_secs(config.ingest.notice_seconds.into());
     let mut collector = Collector::open(config)?;
     let state = collector.state();
-    // From here on, before anybody can know that it runs: a signal that nobody listens for kills.
+    // Before the collector announces that it runs: a signal without a handler kills the process.
     let mut signals = Signals::listen()?;
     let address = listener.local_addr()?;
     let mut stdout = std::io::stdout();
@@ -169,7 +169,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
             let signal = signals.next().await;
             tracing::info!(signal, "Stopping: {signal}");
             draining.give_notice();
-            // Whoever asks twice does not want to wait.
+            // A second signal ends the notice at once.
             let _either = timeout(notice, signals.next()).await;
         };
         tokio::select! {
@@ -190,19 +190,19 @@ async fn run(config: Config) -> anyhow::Result<()> {
     })
 }
 
-/// Those that ask to stop.
+/// The signals that stop the collector.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    /// Listens for them at once.
+    /// Installs the handlers at once.
     fn listen() -> std::io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// The name of the next one.
+    /// Name of the next signal.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -211,7 +211,7 @@ impl Signals {
     }
 }
 
-/// Variables that are no text set nothing of ours.
+/// The environment without variables that are not UTF-8, which cannot be ours.
 fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -238,11 +238,11 @@ fn replay(file: &Path, config: Option<&Path>, site: Option<&str>) -> anyhow::Res
     Ok(if replayed.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(SOME_REFUSED) })
 }
 
-/// The exit code of a replay that was refused lines; 2 is that of arguments that are none.
+/// Exit code of a replay with refused lines. 2 is the code for invalid arguments.
 const SOME_REFUSED: u8 = 3;
 
-/// Long enough for a slow body, shorter than what supervisors wait before they kill.
+/// Long enough for a slow body, and shorter than supervisors wait before they kill the process.
 const DRAIN_FOR: Duration = Duration::from_secs(8);
 
-/// So that all has ended before supervisors kill, who are told to wait for 30 s and a notice.
+/// Short enough that everything ends before supervisors kill the process: they wait for 30 s plus the notice.
 const CLOSE_WITHIN: Duration = Duration::from_secs(15);

@@ -9,7 +9,7 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Time since this was first asked. It never goes back, whatever is done to the wall clock.
+/// Time since the first call. It never goes back, even if the wall clock is changed.
 pub(crate) fn steady() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     START.elapsed()

@@ -20,32 +20,33 @@ use crate::journal::batch::JournaledReport;
 use crate::journal::segments::RecordLocation;
 use crate::time::{MINUTE_MS, minute_of};
 
-/// Earlier state that is no longer in memory.
+/// Earlier state that is no longer in memory: the store and the journal have it.
 pub(crate) trait StoredState {
-    /// Why it cannot be read. A report that becomes a sample is written as JSON.
+    /// Error of a failed read. It includes JSON errors, because a report that becomes a sample is written as
+    /// JSON.
     type Error: From<serde_json::Error>;
 
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
-    /// What was ever counted of a series over all countries, as it was last stored.
+    /// Cumulative statistics of a series over all countries, as they were last stored.
     fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
     /// A report from the journal.
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
-    /// The kept samples of a site and day as they were last stored.
+    /// The samples of a site and day, as they were last stored.
     fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, Self::Error>;
 }
 
-/// The state behind everything that is counted. One thread owns it.
+/// The state behind all counts. One thread owns it.
 pub(crate) struct Aggregator {
     finalize_after_ms: i64,
-    /// By site and use case, looked up in the configuration once.
+    /// By site and use case. Each is looked up in the configuration once.
     targets: HashMap<String, HashMap<String, Targets>>,
     config: Config,
-    /// Queries list from it.
+    /// Queries list streams from it.
     streams: Arc<RwLock<StreamRegistry>>,
-    /// Place of the first revision that the store does not have.
+    /// Number of the first revision that the store does not have.
     unflushed_from: SeqNo,
-    /// Revisions before it that were counted since the last flush.
+    /// Earlier revisions that were finalized since the last flush.
     finalized: Vec<SeqNo>,
     series: SeriesIndex,
     windows: WriteBackCache<WindowKey, Window>,
@@ -59,7 +60,7 @@ pub(crate) struct Aggregator {
 }
 
 impl Aggregator {
-    /// The state that the store was left in.
+    /// Continues from the stored state.
     pub(crate) fn new(config: Config, loaded: LoadedState) -> Self {
         let memory = RegistryLimits {
             most: config.dedupe.ids,
@@ -84,12 +85,12 @@ impl Aggregator {
         }
     }
 
-    /// The streams that are remembered, for listing them.
+    /// The recent streams, for listing them.
     pub(crate) fn streams(&self) -> Arc<RwLock<StreamRegistry>> {
         self.streams.clone()
     }
 
-    /// Counts one report that arrived at `received_ms`, or finds that it is known.
+    /// Counts one report that arrived at `received_ms`, unless it is known already.
     pub(crate) fn add<E: StoredState>(
         &mut self,
         &JournaledReport { id, country, ref report, at }: &JournaledReport,
@@ -111,7 +112,7 @@ impl Aggregator {
         self.counts.dropped(report.dropped.as_ref());
         let mut beyond = Vec::new();
         let series = self.series.of(report, country, |kind| beyond.push(kind));
-        // A stream counts once beyond a bound, whichever of its revisions comes to be there.
+        // A stream counts once per exceeded limit, whichever of its revisions exceeds it.
         let before = known.filter(|known| !known.owned_by_peer()).map(|known| known.series);
         for kind in beyond {
             if !before.is_some_and(|before| self.series.is_beyond(before, kind)) {
@@ -137,8 +138,8 @@ impl Aggregator {
         Ok(())
     }
 
-    /// Gives way to another collector's revision of a stream that is known here, unless this one's is later:
-    /// takes it out of its window, and remembers only that it is elsewhere.
+    /// Yields to another collector's revision of a stream that is known here, unless the revision here is
+    /// later. Retracts the stream from its window, and remembers only that a peer owns it.
     pub(crate) fn yield_to_peer<E: StoredState>(
         &mut self,
         peer: &PeerRevision,
@@ -149,7 +150,8 @@ impl Aggregator {
             return Ok(());
         }
         if self.retract(&known, earlier)? == ReportResult::Late {
-            // Too late to give way: both count, as with a revision that comes too late here.
+            // Too late to retract: both collectors count the stream, as with a revision that arrives too late
+            // here.
             return Ok(());
         }
         let became = if known.rev == peer.rev { ReportResult::Duplicate } else { ReportResult::Revised };
@@ -165,12 +167,13 @@ impl Aggregator {
         Ok(())
     }
 
-    /// Everything up to this position in the journal was applied.
+    /// Records that everything up to this position in the journal is counted.
     pub(crate) const fn set_counted_up_to(&mut self, position: u64) {
         self.counted_up_to = position;
     }
 
-    /// Counts an open stream that has been silent for too long as what it last said. `false`: there is none.
+    /// Finalizes an open stream that has been idle for too long, with its last revision. `false` if there is
+    /// none.
     pub(crate) fn finalize_next<E: StoredState>(
         &mut self,
         now_ms: i64,
@@ -183,8 +186,8 @@ impl Aggregator {
             .map(|finalized| finalized.is_some())
     }
 
-    /// Forgets some of what is too old or too many; what is open among it is counted first. `false`: that was
-    /// all of it.
+    /// Evicts some entries over the age or count limit. Finalizes open streams among them first. `false` once
+    /// no entry is over a limit.
     pub(crate) fn evict_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         for _ in 0..FORGET_AT_ONCE {
             let evict_next = self.write_streams().evict_next(now_ms);
@@ -194,18 +197,18 @@ impl Aggregator {
         Ok(true)
     }
 
-    /// Revisions that the store does not have yet.
+    /// Number of revisions that the store does not have yet.
     pub(crate) fn unflushed(&self) -> u64 {
         self.read_streams().next() - self.unflushed_from
     }
 
-    /// What grows with the values that pages send has come to its bound: it is time to flush, and where that fails,
-    /// to refuse.
+    /// Memory limit reached: flush now. If the flush fails, reject new batches.
     pub(crate) const fn over_memory_limit(&self) -> bool {
         self.weight() >= MOST_HELD_BYTES
     }
 
-    /// Everything that the store does not have yet. It stays so until [`mark_flushed`](Self::mark_flushed).
+    /// Everything that the store does not have yet. It stays pending until
+    /// [`mark_flushed`](Self::mark_flushed).
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         Changes {
@@ -224,8 +227,8 @@ impl Aggregator {
         }
     }
 
-    /// The store has all of [`changes`](Self::changes) now. Windows of the past leave the memory, and where there is
-    /// too much, all does.
+    /// The store has all of [`changes`](Self::changes) now. Evicts the windows of past minutes. If the rest
+    /// is over the limit, evicts all windows and cumulative statistics.
     pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
         self.series.mark_flushed();
         self.counts.mark_flushed();
@@ -242,7 +245,7 @@ impl Aggregator {
         }
     }
 
-    /// Takes an earlier revision out of its window, so that a later one can take its place.
+    /// Retracts an earlier revision from its window, so that a later one can replace it.
     fn retract<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
         let Some(counted) = known.finalized else { return Ok(ReportResult::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
@@ -262,7 +265,7 @@ impl Aggregator {
         let counted = match earlier.report(stream.at)? {
             Some(report) => self.count(&stream, &report, earlier)?,
             None => {
-                // It cannot be counted any more, and is not asked for again.
+                // The report is lost. The stream is finalized without it, so that it is not read again.
                 if !stream.in_cumulative {
                     self.counts.lost_stream();
                 }
@@ -315,7 +318,7 @@ impl Aggregator {
         let targets = self.config.targets(Some(site), use_case);
         let within_slo = targets.is_met_by(report);
         let known = self.targets.entry(site.to_owned()).or_default();
-        // Pages choose use cases: a map of all that ever came must not grow.
+        // Pages choose use cases, so a map of all of them would grow without limit.
         if known.len() >= MOST_TARGETS {
             known.clear();
         }
@@ -332,15 +335,15 @@ impl Aggregator {
     }
 }
 
-/// A beacon of 100 reports adds at most 17 MB to it.
+/// Limit for the counted state in memory. A beacon of 100 reports adds at most 17 MB.
 const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;
 
-/// With more than this after a flush, the next begins with nothing: ten thousand series of chats come to less.
+/// If more than this remains after a flush, everything is evicted. Ten thousand series of chats take less.
 const MOST_KEPT_BYTES: usize = 128 * 1024 * 1024;
 
 const MOST_TARGETS: usize = 1_000;
 
-/// A tenth of a millisecond.
+/// Evicting this many takes a tenth of a millisecond.
 const FORGET_AT_ONCE: usize = 512;
 
 #[cfg(test)]

@@ -5,18 +5,18 @@ use beacon::{Histogram, MAX_INDEX, MIN_INDEX};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Bytes from the store that no known layout explains: the file is damaged, or a later version
-/// wrote it.
+/// Bytes from the store in an unknown layout: the file is damaged, or a later version wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the store holds bytes of an unknown layout")]
 pub(crate) struct UnreadableBlob;
 
-/// The bytes of a value of a layout, by whose number it is told from others of its kind.
+/// Encodes a value. The layout's number comes first, and distinguishes it from other layouts of the same
+/// kind.
 pub(crate) fn encode<T: Serialize>(layout: u8, value: &T) -> Vec<u8> {
     postcard::to_extend(value, vec![layout]).expect("memory takes any length")
 }
 
-/// The value that these bytes are of, unless they are of another layout.
+/// Decodes a value. Fails if the bytes have another layout.
 pub(crate) fn decode<T: DeserializeOwned>(layout: u8, bytes: &[u8]) -> Result<T, UnreadableBlob> {
     match bytes.split_first() {
         Some((&found, rest)) if found == layout => postcard::from_bytes(rest).map_err(|_| UnreadableBlob),
@@ -24,7 +24,7 @@ pub(crate) fn decode<T: DeserializeOwned>(layout: u8, bytes: &[u8]) -> Result<T,
     }
 }
 
-/// Puts counts stored by word back at the positions that the words have now.
+/// Moves counts that are stored by word to the positions that the words have now.
 pub(crate) fn restore_counts(
     stored: &[(String, u64)],
     words: &[&str],
@@ -37,8 +37,9 @@ pub(crate) fn restore_counts(
     Ok(())
 }
 
-/// A histogram's buckets in their order, a number each: its count, doubled. Where empty ones lie before it,
-/// one more, and their number follows. Neighbours take a byte each, which is nearly all where much is counted.
+/// A histogram's buckets in order, with one number for each: its count, doubled. After empty buckets that
+/// number is one larger, and the number of empty buckets follows. A bucket right after another takes one
+/// byte, as do nearly all in a well-filled histogram.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StoredHistogram {
     zero: u64,
@@ -53,7 +54,7 @@ impl From<&Histogram> for StoredHistogram {
         let mut next = first;
         let mut buckets = Vec::new();
         for (index, count) in histogram.indexed() {
-            // A report brings below 2^32: doubling leaves room for as many reports.
+            // A report adds less than 2^32 to a bucket: a doubled count has room for two billion reports.
             match u64::from(index.abs_diff(next)) {
                 0 => buckets.push(count << 1),
                 empty => buckets.extend([count << 1 | 1, empty]),
@@ -86,7 +87,7 @@ impl TryFrom<StoredHistogram> for Histogram {
 
 const MOST_BUCKETS: u64 = (MAX_INDEX - MIN_INDEX + 1) as u64;
 
-/// The same as 0.1.0 wrote it: buckets that hold something as steps from one to the next, and their counts.
+/// The format of 0.1.0: the distance from one non-empty bucket to the next, and their counts.
 #[derive(Deserialize)]
 pub(crate) struct SteppedHistogram {
     zero: u64,

@@ -1,20 +1,20 @@
-//! Censored waits: streams that ended before the token arrived, by who ended them. Definition:
+//! Censored waits: streams that ended before the token arrived, by the cause of their end. Definition:
 //! `docs/statistics.md#censored-waits`.
 
 use beacon::{Observed, Outcome, StreamReport};
 
-/// Who ended a wait.
+/// Cause of the end of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndedBy {
-    /// The user stopped, or went away.
+    /// The user stopped the stream, or left.
     User,
     /// The service failed.
     Failure,
 }
 
-/// The wait in milliseconds of a report that did not reach a moment, and who ended it. `None` for one that
-/// ended well, as it asked for no token, and where nobody saw the content or the end: nothing then says that
-/// none came, or how long the wait was.
+/// The wait in milliseconds of a report that did not reach a moment, and what ended it. `None` if the stream
+/// ended well, because it requested no token. Also `None` if the content or the end was not observed: it is
+/// then unknown whether a token arrived, or how long the wait was.
 pub(crate) fn censored_wait(report: &StreamReport, reached_ms: Option<f64>) -> Option<(EndedBy, f64)> {
     let is_seen = report.observed != Observed::Chunks || report.chunks == 0;
     if reached_ms.is_some() || !is_seen {

@@ -12,39 +12,39 @@ use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::report::stream_id::StreamId;
 
-/// Everything that goes into the store in one transaction, after which the journal is applied up to
-/// `applied`.
+/// Everything that one transaction writes to the store. After it, the journal is counted up to
+/// `counted_up_to`.
 ///
-/// All becomes bytes one by one, as it is written: what there is of ten thousand series, and of a hundred thousand
-/// streams, would take as much memory again.
+/// Values are encoded one by one as they are written. To encode ten thousand series and a hundred thousand
+/// streams at once would take as much memory again.
 pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
-    /// In the order of their keys, which is that of the table.
+    /// Sorted by key, which is the order of the table.
     pub(crate) windows: Vec<(WindowKey, &'a mut Window)>,
     pub(crate) cumulative: Vec<(SeriesId, &'a mut CumulativeStats)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Revisions<'a>,
-    /// Revisions before this place are forgotten.
+    /// Revisions before this number are forgotten.
     pub(crate) remembered_from: SeqNo,
-    /// The journal before this position is not needed, by what is remembered from then on.
+    /// The journal before this position is not needed for any revision that is remembered after the write.
     pub(crate) needs_journal_from: u64,
     pub(crate) counted_up_to: u64,
-    /// Revisions before this place are in the store then.
+    /// The store has all revisions before this number after the write.
     pub(crate) next_seq: SeqNo,
 }
 
-/// What changed of single streams.
+/// Changed revisions of streams.
 pub(crate) struct Revisions<'a> {
     pub(crate) streams: RwLockReadGuard<'a, StreamRegistry>,
-    /// Revisions of before that were counted since.
+    /// Older revisions that were finalized since the last flush.
     pub(crate) finalized: &'a [SeqNo],
-    /// Revisions from this place on are new.
+    /// Revisions from this number on are new.
     pub(crate) from: SeqNo,
 }
 
 impl Revisions<'_> {
-    /// All that stand.
+    /// All changed revisions that are not superseded.
     pub(crate) fn each(&self) -> impl Iterator<Item = (SeqNo, Stream)> {
         let finalized = self.finalized.iter().filter_map(|&seq| Some((seq, self.streams.at(seq)?)));
         let fresh = self.streams.from(self.from).map(|(seq, stream)| (seq, *stream));
@@ -52,7 +52,7 @@ impl Revisions<'_> {
     }
 }
 
-/// What the pipeline needs to go on where it stopped.
+/// The state from which counting continues after a start.
 #[derive(Default)]
 pub(crate) struct LoadedState {
     /// In the order of their numbers.
@@ -68,6 +68,6 @@ pub(crate) struct LoadedState {
 pub(crate) struct PeerRevision {
     pub(crate) id: StreamId,
     pub(crate) rev: u32,
-    /// Of two collectors with the same revision one has to give way.
+    /// Decides between two collectors with the same revision: the other one yields.
     pub(crate) has_precedence: bool,
 }

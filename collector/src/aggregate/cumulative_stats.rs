@@ -9,7 +9,7 @@ use crate::aggregate::censored_wait::{EndedBy, censored_wait};
 use crate::aggregate::native_histogram::NativeHistogram;
 use crate::aggregate::write_back_cache::MemorySize;
 
-/// A Prometheus histogram that is kept per series. The number is its place in stored bytes.
+/// A Prometheus histogram of each series. The number is its position in stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrometheusHistogram {
     FirstToken = 0,
@@ -68,8 +68,7 @@ impl PrometheusHistogram {
         }
     }
 
-    /// Upper bounds in seconds. They must be the same on every collector, or sums over collectors
-    /// are wrong.
+    /// Upper bounds in seconds. They must be the same on every collector, or sums over collectors are wrong.
     pub(crate) const fn edges(self) -> &'static [f64] {
         match self {
             Self::FirstToken
@@ -84,8 +83,8 @@ impl PrometheusHistogram {
         }
     }
 
-    /// What a report adds to it. `None` where the report does not know, and for gaps, which come as a
-    /// histogram of their own.
+    /// The value that a report adds to it. `None` if the report does not have it, and for inter-chunk
+    /// latencies, which a report has as a histogram.
     pub(crate) fn value_ms(self, report: &StreamReport) -> Option<f64> {
         match self {
             Self::FirstToken => report.ttft_ms,
@@ -105,11 +104,11 @@ impl PrometheusHistogram {
     }
 }
 
-/// Counts of one histogram, in buckets of both kinds.
+/// One histogram, in classic and in native buckets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Buckets {
-    /// Per bucket, not cumulative; the last is above all edges. Empty until there is something to count:
-    /// most series have no server's times, and there are thousands of series.
+    /// Per bucket, not cumulative; the last is above all edges. Empty until the first value, because there
+    /// are thousands of series, and most have no server times.
     counts: Vec<u64>,
     /// In seconds.
     pub(crate) sum: f64,
@@ -117,7 +116,7 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// As many as there are buckets, whether anything was counted or not.
+    /// Counts of the buckets, followed by zeros without end: take as many as there are buckets.
     pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
         self.counts.iter().copied().chain(std::iter::repeat(0))
     }
@@ -131,13 +130,13 @@ impl Buckets {
     }
 
     fn record(&mut self, edges: &[f64], value_ms: f64) {
-        // Divided, not multiplied: 100 ms then is the very double that `0.1` is.
+        // Division makes 100 ms exactly the double `0.1`; multiplication would not.
         let seconds = value_ms / 1_000.0;
         self.add(edges, seconds, 1);
         self.sum += seconds;
     }
 
-    /// An exponential bucket with an edge inside it counts above that edge.
+    /// An exponential bucket that contains an edge is counted above that edge.
     fn fold(&mut self, edges: &[f64], histogram: &Histogram) {
         if histogram.zero() > 0 {
             self.add(edges, 0.0, histogram.zero());
@@ -149,22 +148,22 @@ impl Buckets {
     }
 }
 
-/// Which classic bucket holds a value; as many as there are edges: the one above all.
+/// Index of the classic bucket for a value. The bucket above all edges has the number of edges as its index.
 pub(crate) fn bucket_of(edges: &[f64], seconds: f64) -> usize {
     edges.partition_point(|edge| *edge < seconds)
 }
 
-/// What was ever counted of one series.
+/// Everything that was ever counted of one series.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CumulativeStats {
     outcomes: [u64; Outcome::ALL.len()],
     defects: [u64; Defect::ALL.len()],
-    /// Streams that can be judged and did not arrive whole.
+    /// Eligible streams that did not arrive intact.
     pub(crate) broken: u64,
     pub(crate) output_tokens: u64,
     histograms: [Buckets; PrometheusHistogram::ALL.len()],
-    /// Gaps that are in no bucket yet: finding the buckets of one report's costs more than all else that
-    /// is counted of it, and of the sum of a thousand no more than of one.
+    /// Inter-chunk latencies that are in no bucket yet. To find the buckets for one report costs more than
+    /// everything else that is counted of it, and for the sum of a thousand reports it costs no more.
     unfolded_gaps: Histogram,
 }
 
@@ -192,7 +191,7 @@ impl CumulativeStats {
             .fold(PrometheusHistogram::ChunkGap.edges(), &gaps);
     }
 
-    /// As the store gave them back: what was added since is in them when it was stored.
+    /// Buckets of a histogram. Inter-chunk latencies are added to them by [`encode`](Self::encode).
     pub(crate) const fn buckets(&self, classic: PrometheusHistogram) -> &Buckets {
         &self.histograms[classic as usize]
     }
@@ -205,7 +204,7 @@ impl CumulativeStats {
         Defect::ALL.iter().copied().zip(self.defects).filter(|&(_, count)| count > 0)
     }
 
-    /// Streams.
+    /// Number of streams.
     pub(crate) fn requests(&self) -> u64 {
         self.outcomes.iter().sum()
     }
@@ -232,7 +231,7 @@ impl CumulativeStats {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
         let (stored, broken): (Stored, u64) = match bytes.first() {
-            // How many there had been is not known: the count goes on from 0.
+            // The number of earlier broken streams is unknown: the count starts at 0.
             Some(&WITHOUT_BROKEN) => (blob_encoding::decode(WITHOUT_BROKEN, bytes)?, 0),
             _ => blob_encoding::decode(FORMAT_VERSION, bytes)?,
         };
@@ -269,9 +268,9 @@ impl MemorySize for CumulativeStats {
     }
 }
 
-/// Stored, and the number of broken streams.
+/// Version of the format that includes the number of broken streams.
 const FORMAT_VERSION: u8 = 2;
-/// Number of the one that 0.1.0 wrote.
+/// Version of the format of 0.1.0, without that number.
 const WITHOUT_BROKEN: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -282,8 +281,8 @@ struct Stored {
     histograms: Vec<Buckets>,
 }
 
-/// Dense where people wait for chat, with an edge at 1, 1.5 and 2 times every p95 target and twice
-/// every p99 target, so that alerts can count on one side of an edge.
+/// Dense where chat latencies are. There are edges at 1, 1.5 and 2 times every p95 target and at twice every
+/// p99 target, so that alerts can count the streams on one side of an edge.
 const FIRST_TOKEN_EDGES: [f64; 18] =
     [0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.25, 3.0, 4.0, 5.0, 7.5, 10.0, 20.0, 30.0, 60.0];
 const DURATION_EDGES: [f64; 11] = [0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 120.0, 300.0];

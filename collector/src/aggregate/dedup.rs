@@ -18,76 +18,78 @@ use ring_buffer::RingBuffer;
 /// Number of a revision, in order of arrival.
 pub(crate) type SeqNo = u64;
 
-/// One revision of one stream, as it stands.
+/// One revision of one stream, in its current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stream {
     pub(crate) id: StreamId,
     pub(crate) rev: u32,
     pub(crate) outcome: Outcome,
     pub(crate) series: SeriesId,
-    /// Where it is counted. `None` while it is open and not timed out.
+    /// How it is counted. `None` while the stream is open and has not timed out.
     pub(crate) finalized: Option<Finalized>,
     /// It is in the cumulative statistics, which never retract.
     pub(crate) in_cumulative: bool,
-    /// A later revision took its place.
+    /// A later revision replaced it.
     pub(crate) superseded: bool,
     pub(crate) received_ms: i64,
-    /// Where its report stands in the journal.
+    /// Location of its report in the journal.
     pub(crate) at: RecordLocation,
 }
 
 impl Stream {
-    /// Another collector has a later revision, and counts it; what was here is taken back. It stays to tell
-    /// what comes late from what is new.
+    /// Another collector has a later revision and counts the stream; the revision here is retracted. The
+    /// entry stays, to tell late revisions from new ones.
     pub(crate) const fn owned_by_peer(&self) -> bool {
         self.at.len == 0
     }
 
-    /// It is what its stream is listed as.
+    /// It is the current revision of its stream, and no peer owns it. Such revisions are listed.
     const fn stands(&self) -> bool {
         !self.superseded && !self.owned_by_peer()
     }
 }
 
-/// Where and how a stream is counted.
+/// Window and verdict of a finalized stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finalized {
-    /// Of so many streams are hundreds of thousands in memory: 32 bits last for four thousand years.
+    /// Minute of its window. Hundreds of thousands of streams are in memory, and 32 bits last for four
+    /// thousand years.
     pub(crate) minute: i32,
-    /// It met the targets of that time.
+    /// It met the targets that applied at that time.
     pub(crate) within_slo: bool,
 }
 
-/// How much is remembered.
+/// Limits of the registry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RegistryLimits {
-    /// Most revisions for telling what is known.
+    /// Most revisions by which known reports are recognized.
     pub(crate) most: usize,
-    /// Longest time for that.
+    /// Longest time for which they are kept.
     pub(crate) keep_ms: i64,
-    /// So many streams stay, however old their latest revisions are.
+    /// This many streams stay, however old their latest revisions are.
     pub(crate) listed: usize,
 }
 
-/// The streams of the last while.
+/// The recent streams.
 pub(crate) struct StreamRegistry {
     memory: RegistryLimits,
-    /// Every revision remembered, oldest first.
+    /// Every revision in the registry, oldest first.
     revisions: RingBuffer<Stream>,
-    /// Of the first of them.
+    /// Number of the oldest revision.
     first: SeqNo,
-    /// How many of them stand.
+    /// Number of revisions that are current and not owned by a peer.
     standing: usize,
-    /// The latest revision of each stream, by the hash of its id. The id itself stands in `revisions`:
-    /// hundreds of thousands twice would be a third of all that the collector holds.
+    /// The latest revision of each stream, by the hash of its id. The id itself is in `revisions` only: a
+    /// second copy of hundreds of thousands would take a third of the collector's memory.
     by_id: HashTable<SeqNo>,
     hasher: RandomState,
-    /// Every open revision, oldest first, and some that are no longer.
+    /// Every open revision, oldest first, and some that are no longer open.
     open: VecDeque<SeqNo>,
 }
 
 impl StreamRegistry {
-    /// What the store remembers, in order of places; what is missing between them was superseded.
+    /// Restores the registry from the store, in order of numbers. Missing numbers belong to superseded
+    /// revisions.
     pub(crate) fn new(memory: RegistryLimits, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
         let mut streams = Self {
             memory,
@@ -110,17 +112,17 @@ impl StreamRegistry {
         streams
     }
 
-    /// Place of the next revision.
+    /// Number of the next revision.
     pub(crate) fn next(&self) -> SeqNo {
         self.first + self.revisions.len() as SeqNo
     }
 
-    /// Place of the oldest revision remembered.
+    /// Number of the oldest revision in the registry.
     pub(crate) const fn first(&self) -> SeqNo {
         self.first
     }
 
-    /// Position in the journal from which on reports may be asked for. `None` when nothing is remembered.
+    /// Position in the journal from which on reports may be read. `None` if the registry is empty.
     pub(crate) fn needs_from(&self) -> Option<u64> {
         self.revisions.get(0).map(|oldest| oldest.at.position)
     }
@@ -141,7 +143,7 @@ impl StreamRegistry {
         (self.first + skipped as SeqNo..).zip(self.revisions.from(skipped))
     }
 
-    /// Remembers a revision, which takes the place of an earlier one.
+    /// Adds a revision, which supersedes an earlier one of its stream.
     pub(crate) fn put(&mut self, stream: Stream) {
         let seq = self.next();
         let Self { by_id, hasher, revisions, first, standing, open, .. } = self;
@@ -164,7 +166,7 @@ impl StreamRegistry {
         revisions.push_back(stream);
     }
 
-    /// The revision is in a window now, or cannot be.
+    /// Marks a revision as counted in a window, or as impossible to count.
     pub(crate) fn finalize(&mut self, seq: SeqNo, counted: Finalized) {
         if let Some(stream) = self.index(seq).and_then(|index| self.revisions.get_mut(index)) {
             stream.finalized = Some(counted);
@@ -172,13 +174,14 @@ impl StreamRegistry {
         }
     }
 
-    /// An open stream whose last revision came at least `after_ms` ago, or at a time that is yet to come. It is
-    /// asked for until [`finalize`](Self::finalize).
+    /// The oldest open stream, if its last revision arrived at least `after_ms` ago or in the future. It is
+    /// returned until it is passed to [`finalize`](Self::finalize).
     pub(crate) fn next_idle_open(&mut self, now_ms: i64, after_ms: i64) -> Option<SeqNo> {
         while let Some(&seq) = self.open.front() {
             if let Some(stream) = self.waiting(seq) {
                 let silent_ms = now_ms.saturating_sub(stream.received_ms);
-                // After a clock was set back nobody knows how long it has been silent, and all behind it wait.
+                // After the clock was set back, its idle time is unknown, and all later streams wait behind
+                // it.
                 return (silent_ms >= after_ms || silent_ms < -OUT_OF_ORDER_MS).then_some(seq);
             }
             self.open.pop_front();
@@ -186,8 +189,8 @@ impl StreamRegistry {
         None
     }
 
-    /// Forgets what is too old or too many, and gives back the stream in front that must be counted
-    /// before it can be forgotten.
+    /// Evicts entries over the age or count limit. Returns the oldest open stream, which must be finalized
+    /// first.
     pub(crate) fn evict_next(&mut self, now_ms: i64) -> Option<SeqNo> {
         while let Some(&oldest) = self.revisions.get(0) {
             let RegistryLimits { most, keep_ms, listed } = self.memory;
@@ -216,20 +219,19 @@ impl StreamRegistry {
         self.open.iter().filter_map(|&seq| self.waiting(seq))
     }
 
-    /// Revisions that arrived after `since_ms` and no later than `now_ms`, those that another took the place of
-    /// among them.
+    /// Revisions that arrived after `since_ms` and no later than `now_ms`, superseded ones included.
     pub(crate) fn arrived(&self, since_ms: i64, now_ms: i64) -> impl Iterator<Item = &Stream> {
         let newest = self.revisions.from(0).rev();
         let recent = newest.take_while(move |stream| stream.received_ms > since_ms - OUT_OF_ORDER_MS);
         recent.filter(move |stream| stream.received_ms > since_ms && stream.received_ms <= now_ms)
     }
 
-    /// All that arrived after this is remembered. `None` while nothing has been forgotten.
+    /// All revisions that arrived after this time are in the registry. `None` while none has been evicted.
     pub(crate) fn complete_since_ms(&self) -> Option<i64> {
         self.revisions.get(0).filter(|_| self.first > 0).map(|oldest| oldest.received_ms)
     }
 
-    /// The latest revisions before `before` of the streams that are listed, newest first.
+    /// Current revisions of the listed streams with a number below `before`, newest first.
     pub(crate) fn newest(&self, before: SeqNo) -> impl Iterator<Item = (SeqNo, &Stream)> {
         let all = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
         let standing = all.filter(|(_, stream)| stream.stands());
@@ -245,11 +247,11 @@ impl StreamRegistry {
     }
 }
 
-/// Revisions are in the order in which the journal took them, and batches may wait for it for so long.
+/// Revisions are in the order of the journal, and a batch may wait for the journal this long.
 const OUT_OF_ORDER_MS: i64 = 60_000;
 
-/// Those that another took the place of lie between those that are listed, and their reports in the journal. One
-/// stream may have any number: so many of each, on an average, do not shorten the list.
+/// Superseded revisions, and their reports in the journal, lie between the listed ones. A stream may have any
+/// number of them: up to this many per stream on average do not shorten the list.
 const MOST_REVISIONS: usize = 4;
 
 #[cfg(test)]
@@ -341,7 +343,7 @@ mod tests {
         assert_eq!(streams.evict_next(1_000_000), None);
         assert_eq!(known(&streams), [2, 3, 4]);
         assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
-        // What another collector counts is not listed here, and takes no place.
+        // A stream that a peer counts is not listed here, and does not count toward the limit.
         streams.put(Stream { at: RecordLocation { position: 0, len: 0 }, ..counted(3, 5) });
         streams.put(counted(1, 6));
         assert_eq!(streams.evict_next(1_000_000), None);

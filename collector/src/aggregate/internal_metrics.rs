@@ -10,20 +10,20 @@ use crate::http::counters::{RequestCounters, RequestResult, SAMPLED_OUT};
 use crate::journal::batch::{Damage, JournaledBatch};
 use crate::report::accepted::Discarded;
 
-/// What became of an accepted report.
+/// Result of an accepted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReportResult {
-    /// The first of its stream.
+    /// The first report of its stream.
     New,
-    /// It took the place of an earlier revision.
+    /// It replaces an earlier revision.
     Revised,
-    /// This revision is known.
+    /// This revision is known already.
     Duplicate,
-    /// A later revision is known.
+    /// A later revision is known already.
     Stale,
-    /// Later than the earlier revision was kept for: it cannot be replaced, and stays.
+    /// The earlier revision is no longer stored, so it cannot be replaced and stays counted.
     Late,
-    /// The journal held bytes that are no report, or no longer a whole one.
+    /// The journal contains bytes that are no report, or a damaged one.
     Unreadable,
 }
 
@@ -42,7 +42,7 @@ impl ReportResult {
         }
     }
 
-    /// Whether the report is to be kept.
+    /// Whether the report is to be counted and stored.
     pub(crate) const fn changes_state(self) -> bool {
         matches!(self, Self::New | Self::Revised)
     }
@@ -53,32 +53,32 @@ impl ReportResult {
 pub(crate) enum Kind {
     /// Requests to the ingest endpoint, by result.
     Beacon,
-    /// Accepted reports, by what became of them.
+    /// Accepted reports, by result.
     Report,
-    /// Streams that counted as `other`, by site and label.
+    /// Streams that are counted as `other`, by site and label.
     Overflow,
-    /// What probes had to drop, by reason.
+    /// Items that probes dropped, by reason.
     Dropped,
-    /// What came in, counted on its own: it must agree with what became of it.
+    /// Received requests and reports, counted separately: they must agree with the results.
     Received,
-    /// What the journal was found to have lost, by kind.
+    /// Losses that were found in the journal, by kind.
     Repair,
-    /// Streams that a peer counts instead, by the result that the report here would have had there; and how many
-    /// of them are in the cumulative statistics here.
+    /// Streams that a peer counts instead, by the result that the report here would have had there. Also the
+    /// number of them that are in the cumulative statistics here.
     Moved,
     /// Streams in the cumulative statistics, as collectors publish them to their peers.
     Counted,
     /// Fields that this version does not know, by site.
     Ignored,
-    /// Files of countries that took the place of the one before, by result.
+    /// Country files that replaced an earlier one, by result.
     CountryFile,
-    /// What probes cost their pages, as sums over streams.
+    /// Overhead of probes for their pages, as sums over streams.
     Cost,
-    /// Who wanted to listen to what happens now, by result.
+    /// Live-feed connections that were rejected because the subscriber limit was reached.
     Listener,
 }
 
-/// The kind by which collectors publish how many streams their cumulative statistics hold.
+/// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
@@ -115,11 +115,11 @@ impl Kind {
     }
 }
 
-/// Name of one count.
+/// Key of one count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CountKey {
     pub(crate) kind: Kind,
-    /// Empty where the count is not by site.
+    /// Empty if the count is not by site.
     pub(crate) site: String,
     pub(crate) word: String,
 }
@@ -131,18 +131,18 @@ impl CountKey {
     }
 }
 
-/// All counts since ever.
+/// All counts since the store was created.
 #[derive(Default)]
 pub(crate) struct Counts {
     all: BTreeMap<CountKey, u64>,
     stored: BTreeMap<CountKey, u64>,
-    /// Counted since `all` was last brought up to date: what every single report counts in.
+    /// Counts since `all` was last updated, for the results that every report changes.
     handled: [u64; ReportResult::ALL.len()],
-    /// The same of what every batch counts in.
+    /// The same for the counts that every batch changes.
     accepted: AcceptedCounts,
 }
 
-/// Batches that the journal holds, and their reports.
+/// Batches in the journal, and their reports.
 #[derive(Default)]
 struct AcceptedCounts {
     batches: u64,
@@ -150,12 +150,12 @@ struct AcceptedCounts {
 }
 
 impl Counts {
-    /// The counts that the store has.
+    /// Continues the stored counts.
     pub(crate) fn new(stored: BTreeMap<CountKey, u64>) -> Self {
         Self { all: stored.clone(), stored, ..Self::default() }
     }
 
-    /// A batch that the journal holds, and with it what of it was left out.
+    /// Counts a batch in the journal, and the items that it discarded.
     pub(crate) fn accepted(&mut self, JournaledBatch { reports, discarded, .. }: &JournaledBatch) {
         self.accepted.batches += 1;
         self.accepted.reports += reports.len() as u64;
@@ -168,7 +168,7 @@ impl Counts {
         self.add(Kind::Ignored, site, "fields", ignored_fields);
     }
 
-    /// Adds the request counters, which start at 0 again.
+    /// Adds the request counters, and resets them to 0.
     pub(crate) fn take(&mut self, counters: &RequestCounters) {
         let mut refusals = String::new();
         for (result, count) in counters.take_results() {
@@ -177,7 +177,7 @@ impl Counts {
                 refusals.push_str(&format!(" {}={count}", reason.code()));
             }
         }
-        // One line however many were refused: a flood must not fill the log's disk.
+        // One line for any number of refusals: a flood of requests must not fill the disk with logs.
         if !refusals.is_empty() {
             tracing::warn!("Refused beacons in the last second:{refusals}");
         }
@@ -190,11 +190,12 @@ impl Counts {
             self.add(Kind::CountryFile, "", result, count);
         }
         self.add(Kind::Listener, "", REFUSED, counters.take_refused_listeners());
-        // After the results: what arrives meanwhile is under way, not missing.
+        // After the results: requests that arrive in between count as in flight, not as missing.
         self.add(Kind::Received, "", BEACONS, counters.take_received());
     }
 
-    /// What was under way when the last process ended was never answered: it was not received.
+    /// Requests that were in flight when the last process ended never got a response: they do not count as
+    /// received.
     pub(crate) fn reset_in_flight(&mut self) {
         self.bring_up_to_date();
         let decided = self.iter(Kind::Beacon).map(|(_, count)| count).sum();
@@ -206,15 +207,15 @@ impl Counts {
         self.handled[handled as usize] += 1;
     }
 
-    /// A stream gave way to another collector's revision.
+    /// Counts a stream that yielded to another collector's revision.
     pub(crate) fn moved(&mut self, became: ReportResult, in_cumulative: bool) {
         self.add(Kind::Moved, "", became.as_str(), 1);
         self.add(Kind::Moved, "", IN_CUMULATIVE, u64::from(in_cumulative));
     }
 
-    /// What the journal held beside whole batches.
+    /// Counts damage that was found in the journal.
     pub(crate) fn damaged(&mut self, damage: Damage) {
-        // Nobody knows how many reports it were: a stretch stands for one that was received.
+        // The number of lost reports is unknown: each damaged range counts as one received report.
         self.handled[ReportResult::Unreadable as usize] += damage.unreadable;
         self.accepted.reports += damage.unreadable;
         for (kind, count) in REPAIRS.into_iter().zip([damage.torn, damage.unreadable]) {
@@ -222,7 +223,7 @@ impl Counts {
         }
     }
 
-    /// The last report of an open stream is unreadable, so the cumulative statistics never get it.
+    /// Counts an open stream whose last report is unreadable. The cumulative statistics never get it.
     pub(crate) fn lost_stream(&mut self) {
         self.add(Kind::Repair, "", LOST_STREAM, 1);
     }
@@ -231,7 +232,7 @@ impl Counts {
         self.add(Kind::Overflow, site, overflow.as_str(), 1);
     }
 
-    /// What a probe says it had to drop since its last report arrived.
+    /// Counts the items that a probe dropped since its last report arrived.
     pub(crate) fn dropped(&mut self, dropped: Option<&Dropped>) {
         let Some(dropped) = dropped else { return };
         let counts = [dropped.queue_full, dropped.send_failed, dropped.refused, dropped.early];
@@ -240,8 +241,9 @@ impl Counts {
         }
     }
 
-    /// What a probe says it cost its page, of a stream that ended. Times are nothing without the step of the clock
-    /// that they were read from; and a machine that slept meanwhile, or a forged report, would be the mean of all.
+    /// Counts the overhead that a probe reports for an ended stream. Times mean nothing without the
+    /// resolution of their clock. Implausible times are left out: a machine that slept meanwhile, or a forged
+    /// report, would dominate the mean.
     pub(crate) fn cost(&mut self, report: &StreamReport) {
         let Some(Cost { timed_chunks, chunks_ms, memory_bytes, sent_bytes: _ }) = report.cost else { return };
         if let (Some(chunks), Some(chunks_ms), Some(step_ms)) =
@@ -279,17 +281,17 @@ impl Counts {
         self.all.iter().map(|(key, count)| (key, *count))
     }
 
-    /// What was counted, in the order of kind, site and word.
+    /// Counts of one kind, sorted by site and word.
     pub(crate) fn iter(&self, kind: Kind) -> impl Iterator<Item = (&CountKey, u64)> {
         self.all.iter().filter(move |(key, _)| key.kind == kind).map(|(key, count)| (key, *count))
     }
 
-    /// A count that is not by site; 0 when nothing was counted.
+    /// A count that is not by site; 0 if nothing was counted.
     pub(crate) fn get(&self, kind: Kind, word: &str) -> u64 {
         self.iter(kind).filter(|(key, _)| key.word == word).map(|(_, count)| count).sum()
     }
 
-    /// Counts that the store has otherwise or not at all.
+    /// Counts that are not stored, or stored with another value.
     pub(crate) fn unflushed(&mut self) -> Vec<(&CountKey, u64)> {
         self.bring_up_to_date();
         let changed = |(key, count): &(&CountKey, &u64)| self.stored.get(key) != Some(*count);
@@ -319,53 +321,53 @@ impl Counts {
     }
 }
 
-/// The probe's own time is microseconds a chunk, a second where it reads many at once.
+/// A probe takes microseconds for a chunk, and up to a second when it reads many at once.
 const LONGEST_CHUNK_MS: f64 = 1_000.0;
-/// No browser's clock steps wider.
+/// No browser's clock has a coarser resolution.
 const LONGEST_STEP_MS: f64 = 1_000.0;
 
-/// Beyond it nothing is added: what probes say of themselves may be any number, and over a thousand collectors
-/// the sum still fits.
+/// Upper bound of every count. Probes may report any number, and the sum over a thousand collectors still
+/// fits.
 const MOST: u64 = u64::MAX >> 10;
 
-/// The result of a beacon that was not refused.
+/// Result of an accepted beacon.
 pub(crate) const ACCEPTED: &str = "accepted";
 
 /// Streams that a peer counts and that are in the cumulative statistics here.
 pub(crate) const IN_CUMULATIVE: &str = "totalled";
 
-/// What a journal may be found to have lost: what was being written, never answered, a stretch in it, and the last
+/// Losses in a journal: the end that was being written and never answered, a damaged range, and the last
 /// report of an open stream.
 pub(crate) const REPAIRS: [&str; 3] = ["torn_end", "damaged", LOST_STREAM];
 pub(crate) const LOST_STREAM: &str = "lost_stream";
 
-/// Why probes had to drop something.
+/// Reasons for which probes drop items.
 pub(crate) const DROPPED: [&str; 4] = ["queue_full", "send_failed", "refused", "early"];
 
-/// What became of new files of countries.
+/// Results of new country files.
 pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];
 
 /// Received: requests to the ingest endpoint.
 pub(crate) const BEACONS: &str = "beacons";
 
-/// What came in: reports in accepted beacons.
+/// Received: reports in accepted beacons.
 pub(crate) const REPORTS: &str = "reports";
 
-/// What probes cost: chunks in which they timed themselves, and the time of their code in these.
+/// Probe overhead: number of timed chunks, and the time of the probe's code in them.
 pub(crate) const TIMED_CHUNKS: &str = "timed_chunks";
 pub(crate) const CHUNKS_US: &str = "chunks_us";
 
-/// That time by the step of the clock that it was read from, stream by stream, in square microseconds.
+/// Sum over all streams of that time multiplied by the resolution of its clock, in square microseconds.
 pub(crate) const OPEN_US2: &str = "chunks_us_by_step_us";
 
-/// What probes cost: how many streams told of a memory, and the sizes of these.
+/// Probe overhead: number of streams that report memory, and the sum of their memory.
 pub(crate) const MEMORIES: &str = "memories";
 pub(crate) const MEMORY_BYTES: &str = "memory_bytes";
 
-/// The result of a listener for whom there was no place.
+/// Result of a rejected live-feed connection.
 pub(crate) const REFUSED: &str = "refused";
 
-/// What came in: connections that were closed, as their network had its share.
+/// Received: connections that were closed because their network had reached its limit.
 pub(crate) const REFUSED_CONNECTIONS: &str = "refused_connections";
 
 #[cfg(test)]

@@ -16,11 +16,11 @@ pub(crate) enum Metric {
     Gap = 4,
     /// The server's own time to first token.
     ServerTtft = 5,
-    /// The client's time to first token, where the server's is known too.
+    /// The client's time to first token, if the server's is known too.
     JoinedTtft = 6,
-    /// Client minus server, where both are known. Below zero counts as zero.
+    /// Client minus server, if both are known. Below zero counts as zero.
     Overhead = 7,
-    /// The server's time to first token, where the client's is known too.
+    /// The server's time to first token, if the client's is known too.
     JoinedServerTtft = 8,
     /// Request to the first frame with visible text in it.
     Ttfp = 9,
@@ -34,10 +34,10 @@ pub(crate) enum Metric {
     FailedTtfv = 13,
 }
 
-/// The distributions of waits for something that ended without it.
+/// Distributions of the censored waits for a token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CensoredMetrics {
-    /// The user ended it: stopped, or went away.
+    /// The user stopped the stream, or left.
     pub(crate) abandoned: Metric,
     /// The service failed.
     pub(crate) failed: Metric,
@@ -61,7 +61,7 @@ impl Metric {
         Self::FailedTtfv,
     ];
 
-    /// Its name where buckets are stored by column.
+    /// Its name in stores with one column per distribution.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Ttft => "ttft",
@@ -81,8 +81,8 @@ impl Metric {
         }
     }
 
-    /// Where waits for it are that ended without it. `None` where it is nothing that a user waits for, or
-    /// where its absence does not say that nothing came.
+    /// Distributions of the censored waits for it. `None` if users do not wait for it, or if its absence does
+    /// not mean that the token never came.
     pub(crate) const fn censored(self) -> Option<CensoredMetrics> {
         match self {
             Self::Ttft => Some(CensoredMetrics { abandoned: Self::AbandonedTtft, failed: Self::FailedTtft }),
@@ -91,7 +91,7 @@ impl Metric {
         }
     }
 
-    /// What has to be read to answer for it.
+    /// Distributions that a query for it has to read.
     pub(crate) fn with_censored(self) -> Vec<Self> {
         let censored = self.censored().map(|CensoredMetrics { abandoned, failed }| [abandoned, failed]);
         [self].into_iter().chain(censored.into_iter().flatten()).collect()

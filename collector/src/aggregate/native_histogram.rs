@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Counts per bucket. Prometheus' bucket `n` holds values in `(2^((n-1)/8), 2^(n/8)]` seconds.
 ///
-/// Eight per doubling, 9.05 % wide, is the usual choice of Prometheus' own client libraries: a series
-/// from 10 ms to a minute takes 100 buckets of their 160, and sums with theirs.
+/// Eight per doubling, 9.05 % wide, is the usual choice of Prometheus' own client libraries. A series from 10
+/// ms to a minute takes 100 of their 160 buckets, and can be summed with theirs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NativeHistogram {
     zero: u64,
@@ -16,7 +16,7 @@ pub(crate) struct NativeHistogram {
 }
 
 impl NativeHistogram {
-    /// Counts a finite value so many times.
+    /// Counts a finite value `times` times.
     pub(crate) fn add(&mut self, seconds: f64, times: u64) {
         if times == 0 {
             return;
@@ -25,23 +25,23 @@ impl NativeHistogram {
             self.zero += times;
             return;
         }
-        // In 1/1024 seconds, exactly: the scale of the report's histograms ends at about 0.001 of a unit,
-        // and gaps may be shorter than a thousandth of a second.
+        // Exact, in units of 1/1024 s: the scale of the report's histograms ends at about 0.001 of a unit,
+        // and inter-chunk latencies may be shorter than a thousandth of a second.
         let fine = index_of(seconds * 1_024.0) - (10 << SCALE);
         *self.slot((fine >> FOLDED) + 1) += times;
     }
 
-    /// What its counts take in memory.
+    /// Memory of its counts.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.counts)
     }
 
-    /// Values of zero.
+    /// Number of values of zero.
     pub(crate) const fn zero(&self) -> u64 {
         self.zero
     }
 
-    /// The runs of neighbouring buckets that hold something: the number of the first, and the counts.
+    /// Runs of adjacent non-empty buckets: the number of the first bucket, and the counts.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (i32, &[u64])> {
         let mut at = 0;
         self.counts.split(|count| *count == 0).filter_map(move |run| {

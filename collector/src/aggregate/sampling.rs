@@ -1,5 +1,5 @@
-//! Samples single streams for the whole history: of each site and day the slowest, some of the failed, and a uniform
-//! random sample.
+//! Samples single streams for the whole history. For each site and day, it stores the slowest, some of the failed,
+//! and a uniform random sample.
 //!
 //! Each choice depends on the streams alone, not on their order. A restart that counts a stream again chooses it
 //! again, and no stream is chosen twice.
@@ -14,14 +14,14 @@ use crate::aggregate::series::SeriesId;
 use crate::report::stream_id::{StreamId, spread};
 use crate::time::day_of;
 
-/// Why a stream is kept.
+/// Why a stream is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SampleKind {
-    /// Its user waited longest for the first visible token, or, where none came, for the first of any kind.
+    /// The longest waits for the first visible token, or for the first token of any kind if none was visible.
     Slowest,
-    /// The service failed in it: judged and not whole. By lot.
+    /// Random sample of the streams in which the service failed: eligible and not intact.
     Failed,
-    /// By lot, whatever became of it.
+    /// Uniform random sample of all outcomes.
     Uniform,
 }
 
@@ -36,23 +36,23 @@ impl SampleKind {
         }
     }
 
-    /// Its place in a row's `kinds`.
+    /// Its bit in a row's `kinds`.
     pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
     }
 }
 
-/// A kept stream, as the store has it.
+/// A sampled stream, as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredSample {
     pub(crate) id: StreamId,
-    /// The samples that it is in, a bit each.
+    /// The samples that contain it, one bit each.
     pub(crate) kinds: u8,
-    /// From zero up.
+    /// At least 0.
     pub(crate) waited_ms: Option<f64>,
 }
 
-/// A stream that is to be kept, with all that is told of it.
+/// A stream that is to be stored, with everything that is known of it.
 #[derive(Debug)]
 pub(crate) struct NewSample {
     pub(crate) series: SeriesId,
@@ -62,18 +62,18 @@ pub(crate) struct NewSample {
     pub(crate) report: String,
 }
 
-/// What the store has yet to learn.
+/// Changes that the store does not have yet.
 #[derive(Debug, Default)]
 pub(crate) struct SampleChanges<'a> {
-    /// With their days.
+    /// Streams that left all samples, with their days.
     pub(crate) gone: &'a [(i64, StreamId)],
-    /// With their days, and with their rows where they are new.
+    /// Changed samples with their days, and with their rows if they are new.
     pub(crate) kept: Vec<(i64, &'a StoredSample, Option<&'a NewSample>)>,
 }
 
-/// The samples of the days that streams are counted in.
+/// The samples of the days in which streams are counted.
 pub(crate) struct Sampler {
-    /// Most of each kind, site and day.
+    /// Most streams of each kind, site and day.
     most: usize,
     by_site: HashMap<String, BTreeMap<i64, DaySamples>>,
     gone: Vec<(i64, StreamId)>,
@@ -83,13 +83,13 @@ pub(crate) struct Sampler {
 #[derive(Default)]
 struct DaySamples {
     held: Vec<SampleEntry>,
-    /// By kind: a stream scores above this, or is not kept. `None` while there is room.
+    /// By kind: only a stream with a score above this is sampled. `None` while there is room.
     floors: [Option<Score>; SampleKind::ALL.len()],
 }
 
 struct SampleEntry {
     kept: StoredSample,
-    /// Until the store has it.
+    /// `None` once the store has it.
     row: Option<NewSample>,
     changed: bool,
 }
@@ -99,8 +99,8 @@ impl Sampler {
         Self { most, by_site: HashMap::new(), gone: Vec::new() }
     }
 
-    /// Keeps a stream that is being counted, if it is one to be kept. `stored` gives the samples of a site
-    /// and day that the store has.
+    /// Samples a stream that is being counted, if it qualifies. `stored` returns the stored samples of a site
+    /// and day.
     pub(crate) fn offer<E: From<serde_json::Error>>(
         &mut self,
         stream: &Stream,
@@ -130,7 +130,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// An earlier revision of a stream, counted at `received_ms`, no longer stands.
+    /// Removes an earlier revision of a stream, which was counted at `received_ms` and is retracted.
     pub(crate) fn retract<E>(
         &mut self,
         site: &str,
@@ -152,7 +152,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// What has changed since [`mark_flushed`](Self::mark_flushed).
+    /// Changes since [`mark_flushed`](Self::mark_flushed).
     pub(crate) fn changes(&self) -> SampleChanges<'_> {
         let days = self.by_site.values().flatten();
         let held = days.flat_map(|(day, DaySamples { held, .. })| held.iter().map(|held| (*day, held)));
@@ -161,7 +161,7 @@ impl Sampler {
         SampleChanges { gone: &self.gone, kept }
     }
 
-    /// The store has all of it. Days of the past leave the memory.
+    /// The store has all changes now. Evicts the samples of past days.
     pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
         self.gone.clear();
         let yesterday = day_of(now_ms) - 1;
@@ -190,7 +190,7 @@ impl Sampler {
                 held: held.map(|kept| SampleEntry { kept, row: None, changed: false }).collect(),
                 ..DaySamples::default()
             };
-            // More than before the configuration allowed less.
+            // The store may have more samples than the configuration allows now.
             let gone = loaded.choose(self.most);
             self.gone.extend(gone.into_iter().map(|id| (day, id)));
             self.by_site.entry(site.to_owned()).or_default().insert(day, loaded);
@@ -207,7 +207,7 @@ impl DaySamples {
             .any(|sample| kept.score(sample).is_some_and(|score| above(self.floors[sample as usize], score)))
     }
 
-    /// Leaves of each kind those with the highest scores, and gives back the streams that are of none.
+    /// Keeps the highest scores of each kind. Returns the streams that are in no sample any more.
     fn choose(&mut self, most: usize) -> Vec<StreamId> {
         for sample in SampleKind::ALL {
             let mut scores: Vec<_> = self.held.iter().filter_map(|held| held.kept.score(sample)).collect();
@@ -229,9 +229,9 @@ impl DaySamples {
 }
 
 impl StoredSample {
-    /// A stream, with all the samples that it could be in.
+    /// A stream, with all samples for which it qualifies.
     fn of(id: StreamId, report: &StreamReport) -> Self {
-        // A sender may write `-0.0`, whose bits are above those of every wait.
+        // A sender may write `-0.0`, whose bits compare above those of every wait.
         let waited_ms = report.ttfv_ms.or(report.ttft_ms).map(f64::abs);
         let failed = report.outcome.is_eligible() && !report.is_intact();
         let may_be = |sample| match sample {
@@ -243,13 +243,13 @@ impl StoredSample {
         Self { id, kinds: kinds.fold(0, |kinds, sample| kinds | sample.bit()), waited_ms }
     }
 
-    /// How much a stream is one of this kind. `None` when it is not.
+    /// Rank of the stream among those of this kind; the highest are kept. `None` if it does not qualify.
     fn score(&self, sample: SampleKind) -> Option<Score> {
         if self.kinds & sample.bit() == 0 {
             return None;
         }
         let score = match sample {
-            // The bits of floats from zero up are in the order of the floats.
+            // The bits of non-negative floats sort like the floats.
             SampleKind::Slowest => self.waited_ms?.to_bits(),
             SampleKind::Failed | SampleKind::Uniform => spread(self.id),
         };
@@ -257,7 +257,7 @@ impl StoredSample {
     }
 }
 
-/// No two streams have the same.
+/// Unique, because it includes the id.
 type Score = (u64, StreamId);
 
 #[cfg(test)]
@@ -293,7 +293,7 @@ mod tests {
         samples.offer(&stream(id), report, nothing_stored).unwrap();
     }
 
-    /// Ids by kind, in order.
+    /// Ids by kind, sorted.
     fn chosen(samples: &Sampler) -> [Vec<StreamId>; 3] {
         let kept = samples.changes().kept;
         SampleKind::ALL.map(|sample| {

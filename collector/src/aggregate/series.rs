@@ -1,5 +1,5 @@
-//! Maps the labels of a report to its series. Each site may bring a limited number of values per label; the rest
-//! counts as `other`. Names in the configuration are never limited, as senders could use up the limit first.
+//! Maps the labels of a report to its series. The number of values per label is limited for each site; further values
+//! count as `other`. Names in the configuration are never limited, as senders could use up the limit first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,14 +15,14 @@ pub(crate) struct Series {
     pub(crate) use_case: String,
     pub(crate) provider: String,
     pub(crate) model: String,
-    /// Only windows group by country: cumulative statistics are of the series whose country is unknown.
+    /// Only windows are grouped by country: cumulative statistics use the series with an unknown country.
     pub(crate) country: String,
 }
 
 /// Number of a series, in memory and in the store.
 pub(crate) type SeriesId = u32;
 
-/// A bound that a site ran into.
+/// A limit that a site has exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Overflow {
     UseCase,
@@ -47,22 +47,22 @@ impl Overflow {
     }
 }
 
-/// Every series there is.
+/// All series.
 pub(crate) struct SeriesIndex {
     limits: Limits,
     configured: Configured,
     all: Vec<Series>,
-    /// Of each, the one over all countries.
+    /// For each series, the one with the same labels over all countries.
     over_countries: Vec<SeriesId>,
-    /// By all labels with a zero byte between; no label holds one.
+    /// By all labels, joined with zero bytes; no label contains one.
     by_labels: HashMap<String, SeriesId>,
     sites: HashMap<String, SiteLabels>,
-    /// How many of `all` the store has.
+    /// Number of series that the store has.
     stored: usize,
     scratch: String,
 }
 
-/// Names that stand in the configuration.
+/// Names from the configuration.
 #[derive(Default)]
 struct Configured {
     /// By site.
@@ -70,20 +70,20 @@ struct Configured {
     models: HashSet<String>,
 }
 
-/// What a site has brought, but for what is configured.
+/// Label values of a site, without the configured ones.
 #[derive(Default)]
 struct SiteLabels {
     use_cases: HashSet<String>,
     providers: HashSet<String>,
     models: HashSet<String>,
-    /// Over all countries.
+    /// Number of series over all countries.
     series: usize,
-    /// With a country.
+    /// Number of series with a country.
     country_series: usize,
 }
 
 impl SeriesIndex {
-    /// The series that the store has, in the order of their numbers.
+    /// Restores the stored series, in the order of their numbers.
     pub(crate) fn new(config: &Config, stored: Vec<Series>) -> Self {
         let mut book = Self {
             limits: config.limits.clone(),
@@ -102,7 +102,7 @@ impl SeriesIndex {
         book
     }
 
-    /// The series of a report, and the bounds that its labels ran into.
+    /// The series of a report. Calls `overflow` for each limit that its labels exceed.
     pub(crate) fn of(
         &mut self,
         report: &StreamReport,
@@ -166,7 +166,7 @@ impl SeriesIndex {
         self.over_countries[series as usize]
     }
 
-    /// Whether the series holds what is beyond this bound.
+    /// Whether the series contains values over this limit.
     pub(crate) fn is_beyond(&self, series: SeriesId, bound: Overflow) -> bool {
         let Series { site, use_case, provider, model, country } = &self.all[series as usize];
         match bound {
@@ -186,7 +186,7 @@ impl SeriesIndex {
         self.all.iter().enumerate().skip(self.stored).map(|(id, series)| (id as SeriesId, series))
     }
 
-    /// The store has them all now.
+    /// The store has all series now.
     pub(crate) const fn mark_flushed(&mut self) {
         self.stored = self.all.len();
     }
@@ -252,7 +252,7 @@ impl Configured {
 }
 
 impl Series {
-    /// As the report names it, whatever the bounds, over all countries.
+    /// The series as the report names it, regardless of limits, over all countries.
     pub(crate) fn named_by(report: &StreamReport) -> Self {
         let [site, use_case, provider, model] = labels_of(report).map(str::to_owned);
         Self { site, use_case, provider, model, country: UNKNOWN.to_owned() }
@@ -269,10 +269,10 @@ fn labels_of(report: &StreamReport) -> [&str; 4] {
         .map(|label| label.unwrap_or(UNKNOWN))
 }
 
-/// Label of what a report does not say.
+/// Label of a field that the report does not have.
 pub(crate) const UNKNOWN: &str = "unknown";
 
-/// Label of what is beyond a bound.
+/// Label of values over a limit.
 pub(crate) const OTHER: &str = "other";
 
 /// Whether the collector has made up this name itself.
@@ -367,7 +367,7 @@ mod tests {
         for n in 0..6 {
             of(&mut book, &format!("u{n}"), &format!("m{n}"), &mut Vec::new());
         }
-        // Also where the names that others brought are known from before.
+        // Also after a restart, when the names from other senders are known.
         for mut book in [SeriesIndex::new(&config, book.all.clone()), book] {
             let mut kinds = Vec::new();
             for use_case in ["search", "chat"] {
@@ -377,7 +377,7 @@ mod tests {
             }
             assert_eq!(kinds, []);
             assert_eq!(of(&mut book, "u4", "m4", &mut kinds), (OTHER.to_owned(), OTHER.to_owned()));
-            // No combination is left: its use case still is.
+            // No combination is left, but the use case keeps its name.
             assert_eq!(of(&mut book, "search", "m1", &mut kinds), ("search".to_owned(), OTHER.to_owned()));
             assert_eq!(kinds, [Overflow::UseCase, Overflow::Model, Overflow::Series]);
         }

@@ -4,25 +4,26 @@ use crate::aggregate::series::SeriesId;
 use crate::aggregate::window_stats::WindowStats;
 use crate::aggregate::write_back_cache::MemorySize;
 
-/// Which one.
+/// Key of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct WindowKey {
-    /// Minutes since 1970 by the collector's clock, of the report's arrival.
+    /// Minute in which the report arrived, since 1970 by the collector's clock.
     pub(crate) minute: i64,
     pub(crate) series: SeriesId,
 }
 
-/// What is counted in it.
+/// Content of a window.
 #[derive(Default)]
 pub(crate) struct Window {
     pub(crate) stats: WindowStats,
-    /// Where the minutes of its hour are gone, and it is the sum over that: what that was. Of other minutes of the
-    /// hour there may be more of them, and only what has changed in each goes into the store.
+    /// Set if the minutes of its hour are no longer stored: `stats` is then the sum of the hour, and this is
+    /// that sum as it was loaded. Several minutes of the hour may have such windows, so only the change of
+    /// each is stored.
     pub(crate) before: Option<Box<WindowStats>>,
 }
 
 impl Window {
-    /// One whose minutes are gone, as the store has it.
+    /// A window whose minutes are no longer stored, with the stored sum of its hour.
     pub(crate) fn of_hour(stats: WindowStats) -> Self {
         Self { before: Some(Box::new(stats.clone())), stats }
     }

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::aggregate::blob_encoding::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
 use crate::aggregate::censored_wait::{EndedBy, censored_wait};
 use crate::aggregate::metric::{CensoredMetrics, Metric};
-/// Sources of server timing that are told apart; any other counts as the last.
+/// Sources of server timing that are counted separately; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
 
-/// What a set of streams amounts to.
+/// Statistics of a set of streams.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct WindowStats {
     outcomes: [u64; Outcome::ALL.len()],
     /// Streams that showed the defect, however often.
     defects: [u64; Defect::ALL.len()],
-    /// Streams whose time to first token both client and server know, by the server's source.
+    /// Streams whose time to first token is known from client and server, by the source of the server timing.
     sources: [u64; SOURCES.len()],
-    /// Streams that were whole.
+    /// Streams that arrived intact.
     pub(crate) intact: u64,
     /// Streams that met their targets.
     pub(crate) within_slo: u64,
@@ -78,18 +78,18 @@ impl WindowStats {
         }
     }
 
-    /// Takes back a stream that was added with the same `within_slo`. `false`, and nothing changes, when
-    /// it cannot be in these statistics.
+    /// Retracts a stream that was added with the same `within_slo`. Returns `false`, and changes nothing, if
+    /// the stream cannot be in these statistics.
     pub(crate) fn retract(&mut self, report: &StreamReport, within_slo: bool) -> bool {
         let mut one = Self::default();
         one.add(report, within_slo);
         self.subtract(&one)
     }
 
-    /// These statistics once a part of them has changed. `None` when the part cannot be in them.
+    /// These statistics after one part of them changed. `None` if the part cannot be in them.
     pub(crate) fn with_changed(&self, before: &Self, now: &Self) -> Option<Self> {
         let mut changed = self.clone();
-        // What other parts have lost may be in this one too: it is made good before it is taken.
+        // Adds before it subtracts: other parts may have lost counts that this part has as well.
         changed.merge(now);
         changed.subtract(before).then_some(changed)
     }
@@ -129,22 +129,22 @@ impl WindowStats {
         &self.histograms[metric as usize]
     }
 
-    /// How many streams ended so; only outcomes that were seen.
+    /// Streams by outcome, without outcomes that did not occur.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
         Outcome::ALL.into_iter().zip(self.outcomes).filter(|&(_, count)| count > 0)
     }
 
-    /// How many streams showed it; only defects that were seen.
+    /// Streams by defect, without defects that did not occur.
     pub(crate) fn defects(&self) -> impl Iterator<Item = (Defect, u64)> + '_ {
         Defect::ALL.iter().copied().zip(self.defects).filter(|&(_, count)| count > 0)
     }
 
-    /// How many streams both sides know the first token of, by source; only sources that were seen.
+    /// Streams whose first token is known from both sides, by source, without sources that did not occur.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         SOURCES.into_iter().zip(self.sources).filter(|&(_, count)| count > 0)
     }
 
-    /// All streams.
+    /// Number of streams.
     pub(crate) fn streams(&self) -> u64 {
         self.outcomes.iter().sum()
     }
@@ -159,7 +159,7 @@ impl WindowStats {
         self.outcomes().filter(|(outcome, _)| outcome.is_error()).map(|(_, count)| count).sum()
     }
 
-    /// What it takes in memory.
+    /// Its memory.
     pub(crate) fn bytes(&self) -> usize {
         let counts = self.histograms.iter().map(|histogram| size_of_val(histogram.dense().1));
         size_of::<Self>() + counts.sum::<usize>()
@@ -189,12 +189,12 @@ impl WindowStats {
         )
     }
 
-    /// The statistics that [`encode`](Self::encode) made these bytes from.
+    /// Decodes the bytes of [`encode`](Self::encode).
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
         Self::decode_only(bytes, &Metric::ALL)
     }
 
-    /// The same without the distributions that are not asked for.
+    /// The same, with only the distributions in `metrics`.
     pub(crate) fn decode_only(bytes: &[u8], metrics: &[Metric]) -> Result<Self, UnreadableBlob> {
         match bytes.first() {
             Some(&STEPPED) => {
@@ -228,7 +228,7 @@ impl WindowStats {
         })
     }
 
-    /// The statistics that consist of these parts; an unknown word makes them unreadable.
+    /// Builds statistics from their parts. An unknown word makes them unreadable.
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
         let mut stats = Self {
             intact: parts.intact,
@@ -244,7 +244,7 @@ impl WindowStats {
         )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
         blob_encoding::restore_counts(&parts.defects, &defects, &mut stats.defects)?;
-        // Other versions tell others apart.
+        // Other versions may know other sources.
         for (source, count) in &parts.sources {
             stats.sources[source_at(source)] += count;
         }
@@ -307,12 +307,12 @@ pub(crate) struct Parts {
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
-/// Number of the layout that is written.
+/// Version of the format that is written.
 const FORMAT_VERSION: u8 = 2;
-/// Number of the one that 0.1.0 wrote.
+/// Version of the format of 0.1.0.
 const STEPPED: u8 = 1;
 
-/// Words instead of positions: an outcome added in the middle moves none.
+/// Words instead of positions: a new outcome in the middle does not move the others.
 #[derive(Serialize, Deserialize)]
 struct Stored<H> {
     outcomes: Vec<(String, u64)>,

@@ -14,21 +14,22 @@ pub(crate) struct WriteBackCache<K, V> {
     bytes: usize,
 }
 
-/// Something that takes more memory the more is counted in it.
+/// A value whose memory grows with what is counted in it.
 pub(crate) trait MemorySize {
-    /// How much that is.
+    /// Its memory.
     fn bytes(&self) -> usize;
 }
 
 struct CacheEntry<V> {
-    /// There may be ten thousand, and a table of them takes up to twice its length.
+    /// Boxed: there may be ten thousand values, and a hash table takes up to twice the size of its entries.
     value: Box<V>,
-    /// The store has yet to learn of it.
+    /// The store does not have the latest value.
     is_dirty: bool,
 }
 
 impl<K: Copy + Eq + Hash + Ord, V: MemorySize> WriteBackCache<K, V> {
-    /// Changes a value, which is what the store has of it where it is not held. `change` says whether it did.
+    /// Changes a value, which is loaded from the store if it is not cached. `change` returns whether it
+    /// changed it.
     pub(crate) fn change<E>(
         &mut self,
         key: K,
@@ -50,12 +51,12 @@ impl<K: Copy + Eq + Hash + Ord, V: MemorySize> WriteBackCache<K, V> {
         Ok(has_changed)
     }
 
-    /// How much memory all of them take.
+    /// Memory of all values.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What the store has yet to learn, by key.
+    /// Values that the store does not have yet, sorted by key.
     pub(crate) fn dirty(&mut self) -> Vec<(K, &mut V)> {
         let dirty = self.values.iter_mut().filter(|(_, held)| held.is_dirty);
         let mut values: Vec<_> = dirty.map(|(key, held)| (*key, &mut *held.value)).collect();
@@ -63,7 +64,7 @@ impl<K: Copy + Eq + Hash + Ord, V: MemorySize> WriteBackCache<K, V> {
         values
     }
 
-    /// The store has learnt of all. What is not said to stay leaves.
+    /// The store has all values now. Evicts the entries that `keep` does not select.
     pub(crate) fn mark_flushed(&mut self, keep: impl Fn(&K, &V) -> bool) {
         self.bytes = 0;
         self.values.retain(|key, held| {

@@ -17,7 +17,7 @@ pub(crate) fn read(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
     Reader::from_source(bytes).map_err(|source| CountryError::Broken { path: path.into(), source })
 }
 
-/// Why a file gives no countries.
+/// Why a country file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CountryError {
     /// It cannot be read.
@@ -25,23 +25,23 @@ pub enum CountryError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It is a folder or a device, or larger than any such file.
+    /// It is a folder or a device, or larger than any country file.
     #[error("{0} is no file of up to 512 MiB")]
     NoFile(PathBuf),
-    /// It is read, and is not what it should be.
+    /// It can be read, but is not a valid country file.
     #[error("{path} is no MaxMind DB file: {source}")]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         source: MaxMindDbError,
     },
 }
 
-/// The file with cities, which has their countries too, takes 60 MB.
+/// The file with cities works too, as it contains countries, and takes 60 MB.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 
 #[cfg(test)]

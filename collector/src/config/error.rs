@@ -4,27 +4,27 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// One thing that cannot be.
+/// One mistake in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where it stands. `None` where nothing is written about it.
+    /// Location of the mistake. `None` if the field is not set anywhere.
     pub place: Option<SourceLocation>,
-    /// Which field, as `sites[0].keys`. Empty where the text is no TOML.
+    /// Name of the field, as in `sites[0].keys`. Empty if the text is not TOML.
     pub field: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: String,
-    /// What to do.
+    /// How to fix it.
     pub remedy: String,
-    /// Other fields that it is about as well.
+    /// Further fields that the mistake is about.
     pub(super) beside: Vec<String>,
 }
 
-/// Where a mistake stands.
+/// Location of a mistake.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SourceLocation {
     /// Line of the file, from 1.
     Line(usize),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(String),
 }
 
@@ -36,13 +36,13 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// All mistakes there are, in the order of their places.
+    /// All mistakes, in the order of their locations.
     #[error("{}", list(path.as_ref(), mistakes))]
     Mistakes {
-        /// The file. `None` when there is none.
+        /// The file. `None` if there is none.
         path: Option<PathBuf>,
         /// At least one.
         mistakes: Vec<Mistake>,

@@ -1,16 +1,16 @@
-//! Which beacons a site does not count, as the operator writes it.
+//! Configuration of the beacons that a site does not count.
 
 use serde::Deserialize;
 
-/// What a site does not want to be counted.
+/// Beacons that a site does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filters {
     /// Crawlers, monitors, headless browsers and programs, by their user agent. Default true.
     pub bots: bool,
-    /// Pages that a browser renders before anyone asks for them. Default true.
+    /// Pages that a browser renders before a user opens them. Default true.
     pub prerender: bool,
-    /// Parts of the user agents that the operator's own tests have. Default none.
+    /// Parts of the user agents of the operator's own tests. Default none.
     pub own_tests: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ impl Default for Filters {
 }
 
 impl Filters {
-    /// None at all: for pages of this machine, where whoever develops them is the only user.
+    /// No filters, for pages on this machine: their developers are their only users.
     pub(crate) const fn none() -> Self {
         Self { bots: false, prerender: false, own_tests: Vec::new() }
     }

@@ -25,17 +25,17 @@ use toml_path::{TomlEntry, fill_in, is_part, take_out};
 
 /// A configuration that may have mistakes. Arguments of the command line can still change it.
 pub struct Draft {
-    /// What was written, and defaults where nothing or nothing sensible was.
+    /// The values that were read, and defaults for missing and invalid ones.
     pub config: Config,
     path: Option<PathBuf>,
     notes: Notes,
-    /// Where every field stands that was written, by its name as in `sites[0].keys`.
+    /// Location of every field that was set, by its name as in `sites[0].keys`.
     places: BTreeMap<String, SourceLocation>,
 }
 
 impl Draft {
-    /// Reads a file, if there is one, and the variables of the environment whose names begin with
-    /// `LLM_RUM__`: `LLM_RUM__INGEST__BODY_BYTES` is `ingest.body_bytes`.
+    /// Reads a file, if there is one, and the environment variables whose names begin with `LLM_RUM__`:
+    /// `LLM_RUM__INGEST__BODY_BYTES` is `ingest.body_bytes`.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -53,7 +53,7 @@ impl Draft {
         Ok(Self { path: path.map(Into::into), ..draft })
     }
 
-    /// Of a file that is text up to here and no further.
+    /// Draft of a file whose valid UTF-8 ends with `text`.
     fn no_text(text: &[u8]) -> Self {
         let line = text.iter().filter(|byte| **byte == b'\n').count() + 1;
         let mistake = Mistake {
@@ -66,7 +66,7 @@ impl Draft {
         Self::unread(vec![mistake])
     }
 
-    /// Of what cannot be read at all.
+    /// Draft of a configuration that cannot be read at all.
     fn unread(mistakes: Vec<Mistake>) -> Self {
         let notes = Notes { mistakes, unread: [String::new()].into(), ..Notes::default() };
         Self { config: Config::default(), path: None, notes, places: BTreeMap::new() }
@@ -77,7 +77,7 @@ impl Draft {
         let scroll = Scroll::new(text, environment);
         let (mut table, errors) = DeTable::parse_recoverable(text);
         let mut mistakes: Vec<_> = errors.iter().map(|error| scroll.not_toml(error)).collect();
-        // One slip in the writing makes the parser stumble more than once over the same line.
+        // One typing error can make the parser report several errors on the same line.
         mistakes.dedup_by(|later, earlier| later.place == earlier.place);
         if !mistakes.is_empty() {
             return Self::unread(mistakes);
@@ -97,17 +97,17 @@ impl Draft {
         Self { config, path: None, notes, places }
     }
 
-    /// The configuration, if nothing is wrong with it.
+    /// The configuration, if it has no mistakes.
     ///
     /// # Errors
-    /// All mistakes, in the order of their places.
+    /// All mistakes, in the order of their locations.
     pub fn finish(self) -> Result<Config, ConfigError> {
         let Self { config, path, notes, places } = self;
         let mut mistakes = Vec::new();
         for mut mistake in config.mistakes() {
             mistake.field = notes.as_written(&mistake.field);
             let mut beside = mistake.beside.iter().map(|field| notes.as_written(field));
-            // What could not be read is not what the operator wrote.
+            // A value that could not be read was replaced: its mistakes are not the operator's.
             if notes.is_unread(&mistake.field) || beside.any(|field| notes.is_unread(&field)) {
                 continue;
             }
@@ -123,14 +123,14 @@ impl Draft {
     }
 }
 
-/// What went wrong while it was read.
+/// Findings from reading the configuration.
 #[derive(Default)]
 struct Notes {
     mistakes: Vec<Mistake>,
-    /// Fields that are not as the operator wrote or meant them, as they were left out or filled in. The empty name
-    /// stands for all.
+    /// Fields that differ from the operator's text or intent, because they were removed or filled in. The
+    /// empty name means all fields.
     unread: BTreeSet<String>,
-    /// Items that were taken out of lists.
+    /// Items that were removed from lists.
     taken: BTreeSet<String>,
 }
 
@@ -139,7 +139,7 @@ impl Notes {
         self.unread.iter().any(|unread| is_part(field, unread) || is_part(unread, field))
     }
 
-    /// The name that a field had while all items were in their lists.
+    /// The name of a field before any items were removed from lists.
     fn as_written(&self, field: &str) -> String {
         let mut name = String::new();
         for part in field.split_inclusive(']') {
@@ -157,20 +157,20 @@ impl Notes {
     }
 }
 
-/// The file, and after its end the variables: positions in it tell them apart.
+/// The file's text followed by the variables. The position of a value tells which of them it comes from.
 struct Scroll {
-    /// Positions of the file's line ends, in order.
+    /// Positions of the file's line ends, sorted.
     line_ends: Vec<usize>,
     variables: Vec<Variable>,
 }
 
-/// A variable of the environment that sets a field.
+/// An environment variable that sets a field.
 struct Variable {
     name: String,
     field: Vec<String>,
-    /// As TOML, at its place in the scroll.
+    /// Its value as TOML, padded to its position in the scroll.
     padded: String,
-    /// What it says, where that is a number, a truth or a time in TOML.
+    /// Its text, if the value is a number, a boolean or a time in TOML.
     text: Option<String>,
     at: Range<usize>,
 }
@@ -206,7 +206,7 @@ impl Scroll {
         }
     }
 
-    /// Decodes what can be decoded, and notes what cannot.
+    /// Decodes every field that can be decoded, and notes the others.
     fn decode<'a>(&'a self, mut table: Spanned<DeTable<'a>>, notes: &mut Notes) -> Config {
         loop {
             let error = match Config::deserialize(Deserializer::from(table.clone())) {
@@ -225,7 +225,8 @@ impl Scroll {
                 culprit(&table, &field, message).map_or((field.clone(), span), |(item, at)| (item, Some(at)));
             let written = notes.as_written(&field);
             let unread = missing.map_or_else(|| written.clone(), |name| format!("{written}.{name}"));
-            // What was taken out, or is there under a name with a slip, is missing now; but it was said already.
+            // A field that was removed, or is present under a misspelt name, is missing now. That mistake is
+            // noted already.
             if missing.is_none() || !notes.is_unread(&unread) {
                 let place = span.map(|span| self.place(span.start));
                 notes.mistakes.push(explain(place, &written, message));
@@ -240,7 +241,7 @@ impl Scroll {
                 Some(name) => fill_in(&mut table, &field, name),
                 None => take_out(table.get_mut(), &field),
             };
-            // Each time round something goes or comes for good, so that this ends.
+            // Every round removes or adds something for good, so the loop ends.
             if notes.mistakes.len() >= MOST_MISTAKES || !goes_on {
                 notes.unread.insert(String::new());
                 return Config::default();
@@ -251,8 +252,8 @@ impl Scroll {
         }
     }
 
-    /// The table with the text of a variable for its value, where that is what was meant: `7` and `true` are names
-    /// as well. `None` where the text would be no better.
+    /// The table with a variable's value as text, if the operator meant text: `7` and `true` can be names
+    /// too. `None` if the text would be no better.
     fn as_text<'a>(
         &'a self,
         table: &Spanned<DeTable<'a>>,
@@ -261,7 +262,7 @@ impl Scroll {
         let variable = self.variables.iter().find(|variable| variable.at.contains(&wrong.start))?;
         let text = variable.text.as_ref()?;
         let mut table = table.clone();
-        // What was taken out does not come back.
+        // A removed field stays removed.
         TomlEntry::of(table.get_mut(), &variable.field.join("."))?;
         variable.put(Spanned::new(wrong.clone(), DeValue::String(Cow::Borrowed(text))), &mut table).ok()?;
         match Config::deserialize(Deserializer::from(table.clone())) {
@@ -277,8 +278,8 @@ impl Variable {
             name[PREFIX.len()..].to_ascii_lowercase().split("__").map(str::to_owned).collect::<Vec<_>>();
         let padding = "\n".repeat(start);
         let as_toml = format!("{padding}v = {value}");
-        // Most values are plain text; those that are TOML may be numbers, lists and tables. A secret is
-        // text, even one of digits only.
+        // Most values are plain text. Values that are TOML may be numbers, lists and tables. A secret is
+        // text, even if it consists of digits.
         let is_one_secret = field != ["read_tokens"] && is_secret(&field.join("."));
         let table =
             DeTable::parse(&as_toml).ok().filter(|table| !is_one_secret && table.get_ref().len() == 1);
@@ -329,7 +330,7 @@ impl Variable {
     }
 }
 
-/// Hands out every field, outer ones first, with the places of its name and of its value.
+/// Calls `each` for every field, outer ones first, with the positions of its name and of its value.
 fn each_entry(table: &DeTable<'_>, each: &mut impl FnMut(&str, Range<usize>, Range<usize>)) {
     fn inside(field: &str, value: &DeValue<'_>, each: &mut impl FnMut(&str, Range<usize>, Range<usize>)) {
         match value {
@@ -357,13 +358,12 @@ fn each_entry(table: &DeTable<'_>, each: &mut impl FnMut(&str, Range<usize>, Ran
     inside("", &DeValue::Table(table.clone()), each);
 }
 
-/// The innermost field whose name or value an error is about; of one that is missing, the table that it is
-/// missing in.
+/// The innermost field whose name or value contains an error. If a field is missing, the table that lacks it.
 fn innermost(table: &DeTable<'_>, error: &Range<usize>, is_missing: bool) -> Option<String> {
     let mut found = None;
     each_entry(table, &mut |field, name, value| {
         let holds = |range: Range<usize>| range.start <= error.start && error.end <= range.end;
-        // A variable is the place of every name and table above its value.
+        // A variable is the position of every name and table above its value.
         if holds(value) || !is_missing && holds(name) {
             found = Some(field.to_owned());
         }
@@ -371,8 +371,7 @@ fn innermost(table: &DeTable<'_>, error: &Range<usize>, is_missing: bool) -> Opt
     found
 }
 
-/// Of a list, the item that the error is about: the one without which it is not the same any more. serde
-/// names only the list.
+/// The item of a list that causes the error: without it, the error changes. serde names only the list.
 fn culprit(table: &Spanned<DeTable<'_>>, field: &str, message: &str) -> Option<(String, Range<usize>)> {
     let mut items = Vec::new();
     each_entry(table.get_ref(), &mut |item, _, value| {
@@ -388,7 +387,7 @@ fn culprit(table: &Spanned<DeTable<'_>>, field: &str, message: &str) -> Option<(
     })
 }
 
-/// Where a field stands, or else the nearest that it is part of.
+/// Location of a field, or of the nearest field that contains it.
 fn written(places: &BTreeMap<String, SourceLocation>, field: &str) -> Option<SourceLocation> {
     let mut field = field;
     loop {
@@ -401,8 +400,8 @@ fn written(places: &BTreeMap<String, SourceLocation>, field: &str) -> Option<Sou
 
 const PREFIX: &str = "LLM_RUM__";
 
-/// More at once help nobody, and each costs another reading.
+/// More mistakes at once help no reader, and each costs another round of decoding.
 const MOST_MISTAKES: usize = 50;
 
-/// Of a longer list, the mistake is told of the whole.
+/// In a longer list, the mistake is reported for the whole list.
 const MOST_ITEMS: usize = 100;

@@ -6,21 +6,21 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Origin {
-    /// Exactly this, such as `https://app.example` or `https://app.example:8443`, or of an app's shell
-    /// `capacitor://localhost`.
+    /// Exactly this origin, such as `https://app.example` or `https://app.example:8443`, or
+    /// `capacitor://localhost` for an app's shell.
     Exact(String),
     /// Any host below a domain, such as `https://*.app.example`; not the domain itself.
     Below {
-        /// With `://`.
+        /// Ends with `://`.
         scheme: String,
-        /// With the leading dot, and the port where one was given.
+        /// Starts with a dot, and includes the port if one is given.
         suffix: String,
     },
     /// Any port of 127.0.0.1, localhost and `[::1]`, by http or https.
     Loopback,
 }
 
-/// Why a text is no origin.
+/// Error for a text that is not an origin.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no origin: write `https://host`, `https://host:port`, `https://*.host`, `loopback` or, of an app, \
@@ -53,7 +53,7 @@ impl TryFrom<String> for Origin {
         }
         let Some((scheme, authority)) = split(&text) else { return Err(OriginError(text)) };
         if !is_http(scheme) {
-            // Shells of apps have no ports, and no domains below which there could be others.
+            // App shells have no ports and no subdomains.
             let is_app = is_scheme(scheme) && is_host(authority) && !authority.contains(['[', ']', ':']);
             return if is_app { Ok(Self::Exact(text)) } else { Err(OriginError(text)) };
         }
@@ -63,7 +63,7 @@ impl TryFrom<String> for Origin {
         if !port_is_good || !is_host(below.unwrap_or(host)) {
             return Err(OriginError(text));
         }
-        // Browsers leave out the port that goes without saying.
+        // Browsers leave out the default port.
         let rest = match (scheme, port) {
             ("http://", Some("80")) | ("https://", Some("443")) => host,
             _ => authority,
@@ -99,7 +99,7 @@ fn is_scheme(scheme: &str) -> bool {
 
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
-        // The colons of `[::1]` are no port's.
+        // The colons inside `[::1]` do not start a port.
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (authority, None),
     }

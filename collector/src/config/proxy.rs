@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[serde(try_from = "String")]
 pub struct Proxy(IpNet);
 
-/// Why a text names no proxy.
+/// Error for a text that is not a proxy's address.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no address: write `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`")]
 pub struct ProxyError(String);

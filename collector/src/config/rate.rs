@@ -6,14 +6,14 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// So many per second in the long run, 1 to 1,000,000.
+    /// Long-term rate per second, 1 to 1,000,000.
     pub per_second: u32,
-    /// So many at once after a silence. Default ten seconds' worth.
+    /// Number allowed at once after a pause. Default ten seconds' worth.
     pub burst: Option<u32>,
 }
 
 impl Rate {
-    /// What cannot be a rate.
+    /// Problem of an invalid rate. `None` if it is valid.
     pub(crate) fn mistake(self) -> Option<&'static str> {
         match self {
             Self { per_second: 1..=1_000_000, burst: None | Some(1..=100_000_000) } => None,

@@ -1,10 +1,10 @@
-//! A secret of the configuration, which no log prints.
+//! A configured secret, which no log prints.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// A configured secret: it prints as nothing.
+/// A configured secret. Its value is never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);

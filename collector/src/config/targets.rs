@@ -4,14 +4,14 @@ use beacon::StreamReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Targets of one use case. `None` where it has none.
+/// Targets of one use case. `None` for a target that it does not have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Targets {
     /// Half of the streams show their first visible token within this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_p50_ms: Option<f64>,
-    /// 95 of 100 streams show their first visible token within this; a stream is good within it.
+    /// 95 of 100 streams show their first visible token within this. A slower stream is not within SLO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_p95_ms: Option<f64>,
     /// 99 of 100 streams show their first visible token within this.
@@ -20,22 +20,22 @@ pub struct Targets {
     /// Half of the streams end within this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub e2e_p50_ms: Option<f64>,
-    /// 95 of 100 streams end within this; a stream is good within it.
+    /// 95 of 100 streams end within this. A slower stream is not within SLO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub e2e_p95_ms: Option<f64>,
     /// 99 of 100 streams end within this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub e2e_p99_ms: Option<f64>,
-    /// Longest time between two reads with generated text: a stream is good within it.
+    /// Longest time between two reads with generated text. With a longer one, a stream is not within SLO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_gap_ms: Option<f64>,
-    /// Time per output token after the first: a stream is good within it.
+    /// Time per output token after the first. With a longer one, a stream is not within SLO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpot_ms: Option<f64>,
-    /// Share of judged streams that end without an error.
+    /// Share of eligible streams that end without an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability: Option<f64>,
-    /// Share of judged streams that are whole.
+    /// Share of eligible streams that arrive intact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrity: Option<f64>,
     /// Share of streams that are within the p95 target.
@@ -44,8 +44,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// The profile that a use case has unless the configuration says otherwise. A use case that is
-    /// none of the four has no targets: its streams are good when they are whole.
+    /// The default profile of a use case. A use case other than the four has no targets: its streams are
+    /// within SLO if they are intact.
     #[must_use]
     pub fn of(use_case: &str) -> Self {
         PROFILES
@@ -55,7 +55,7 @@ impl Targets {
             .unwrap_or_default()
     }
 
-    /// These targets, and those of `base` where these have none.
+    /// These targets, with missing ones taken from `base`.
     #[must_use]
     pub fn or(self, base: Self) -> Self {
         Self {
@@ -73,8 +73,8 @@ impl Targets {
         }
     }
 
-    /// Whether the stream was whole and within every target that can be judged for it. What the
-    /// report does not say, such as the time per token without a token count, fails nothing.
+    /// Whether the stream arrived intact and met every target that can be checked. A value that the report
+    /// does not have, such as the time per token without a token count, misses no target.
     #[must_use]
     pub fn is_met_by(&self, report: &StreamReport) -> bool {
         let within = |value: Option<f64>, target: Option<f64>| match (value, target) {
@@ -88,7 +88,7 @@ impl Targets {
             && within(report.tpot_ms, self.tpot_ms)
     }
 
-    /// What cannot be a target, named. `None` when all can.
+    /// Name of a target with an impossible value. `None` if all values are possible.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
         let durations = [
@@ -111,9 +111,9 @@ impl Targets {
         shares.iter().find(|(_, share)| share.is_some_and(impossible)).map(|(name, _)| *name)
     }
 
-    /// Those of these targets that mean nothing, as a higher percentile of the same wait is to be shorter: one of
-    /// these too, or of `all`, which has them and what goes without saying. A default that means nothing beside
-    /// a shorter target is no mistake.
+    /// Targets without effect, because a higher percentile of the same wait has a lower target. The higher
+    /// percentile is one of these targets, or one of `all`, which includes defaults too. A default without
+    /// effect beside a lower target is not a mistake.
     #[must_use]
     pub(crate) fn out_of_order(&self, all: &Self) -> Vec<OutOfOrder> {
         let of = |Self {
@@ -139,12 +139,12 @@ impl Targets {
     }
 }
 
-/// Two targets of one wait of which the lower percentile is to be the longer.
+/// Two targets of one wait, of which the lower percentile has the higher value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OutOfOrder {
     pub(crate) lower: &'static str,
     pub(crate) higher: &'static str,
-    /// What the higher one is, where it goes without saying.
+    /// Value of the higher percentile, if it is not written but a default.
     pub(crate) default_ms: Option<f64>,
 }
 
@@ -162,7 +162,7 @@ const NONE: Targets = Targets {
     speed: None,
 };
 
-/// Names and figures of the four default profiles. A rate in tokens per second is its reciprocal.
+/// Names and values of the four default profiles. A rate in tokens per second is given as its reciprocal.
 pub(crate) const PROFILES: [(&str, Targets); 4] = [
     (
         "chat",

@@ -12,7 +12,7 @@ use super::targets::{OutOfOrder, Targets};
 use super::{ClickHouse, Config, CountryFrom, Site, country_database, model_name};
 
 impl Config {
-    /// Everything that keeps a collector from starting with these values.
+    /// All mistakes because of which a collector would not start with these values.
     #[must_use]
     pub fn mistakes(&self) -> Vec<Mistake> {
         let mut found = Found::default();
@@ -314,7 +314,7 @@ impl Found {
         self.add_beside(field, &[], problem, remedy);
     }
 
-    /// The same of a field that cannot be beside others.
+    /// The same for a field that conflicts with others.
     fn add_beside(
         &mut self,
         field: impl Into<String>,
@@ -327,7 +327,8 @@ impl Found {
         self.0.push(Mistake { place: None, field, problem, remedy, beside });
     }
 
-    /// Targets as they are written for a use case, and those that it has with all that goes without saying.
+    /// Checks the targets that are written for a use case, and compares them with all that apply, defaults
+    /// included.
     fn targets(&mut self, at: &str, use_case: &str, written: &Targets, all: &Targets) {
         if let Some(field) = written.mistake() {
             let remedy = "write milliseconds above 0, or a share from 0 to below 1";
@@ -359,7 +360,7 @@ impl Found {
     }
 }
 
-/// What keeps a text from being a secret that a request can show.
+/// Why a text cannot be a token that a request can send.
 fn no_token(token: &Secret) -> Option<&'static str> {
     let bytes = token.bytes();
     if bytes.starts_with(PLACEHOLDER) {
@@ -381,12 +382,12 @@ fn is_word(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
 }
 
-/// As in `deploy/llm-rum.toml`.
+/// The value in `deploy/llm-rum.toml`.
 const PLACEHOLDER: &[u8] = b"change-me";
-/// Far above what a process may have open, and below what a semaphore holds.
+/// Far above the number of files that a process may open, and below the maximum of a semaphore.
 const MOST_CONNECTIONS: usize = 1_000_000;
 const LONGEST_NOTICE_SECONDS: u32 = 600;
-/// Each is a report in memory until it is stored, and a row for as long as there is history.
+/// Each is a report in memory until it is stored, and a row as long as the history.
 const MOST_SAMPLES: u32 = 1_000;
 const NO_WORD: &str = "is no word that can stand in an address";
 const WORD: &str = "write 1 to 64 of the characters A-Z a-z 0-9 . _ -";

@@ -17,7 +17,7 @@ use crate::config::secret::Secret;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
 
-/// Stands before every route that gives data away.
+/// Middleware of every route that returns data.
 pub(crate) async fn guard(State(config): State<Arc<Config>>, request: Request, next: Next) -> Response {
     let checked = match &config.admin_token {
         Some(token) => check_token(token, &config.read_tokens, request.headers()),
@@ -27,10 +27,10 @@ pub(crate) async fn guard(State(config): State<Arc<Config>>, request: Request, n
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     };
-    // Figures of one moment, and perhaps not for everyone.
+    // The data is out of date soon and may be confidential: no cache may store it.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    // No page elsewhere may load them, not even as an image or a script.
+    // Pages of other origins may not load the data, not even as an image or a script.
     response.headers_mut().insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     if response.status() == axum::http::StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -42,7 +42,7 @@ fn check_token(admin: &Secret, readers: &[Secret], headers: &HeaderMap) -> Resul
     let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
     let shown =
         shown.split_at_checked(BEARER.len()).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(BEARER));
-    // In constant time, over all tokens: how long a refusal takes must not tell how much of a guess was right.
+    // Constant time over all tokens: the duration of a refusal must not reveal how much of a guess was right.
     let right = |shown: &[u8]| {
         let tokens = readers.iter().chain([admin]);
         tokens.fold(Choice::from(0), |right, token| right | shown.ct_eq(token.bytes()))
@@ -56,8 +56,8 @@ fn check_token(admin: &Secret, readers: &[Secret], headers: &HeaderMap) -> Resul
     ))
 }
 
-/// A page anywhere can point a name of its own at 127.0.0.1 and would then be of the same origin as
-/// this server; but it cannot make the browser send a loopback name.
+/// Prevents DNS rebinding. Any page can point its own host name at 127.0.0.1 and be of the same origin as
+/// this server, but it cannot make the browser send a loopback host name.
 fn check_host(request: &Request) -> Result<(), ApiError> {
     let header = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let host = request.uri().authority().map(|authority| authority.as_str()).or(header);

@@ -7,29 +7,29 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::proxy::Proxy;
 
-/// A client's network: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. What one
-/// customer of a provider gets, and what one office shares.
+/// A client's network: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. That is the
+/// size of network that a provider's customer gets, or that an office shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClientNetwork(u64);
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// This machine, by its loopback address: a client here, or a proxy whose clients cannot be told
-    /// apart. Never held back.
+    /// This machine, by its loopback address: a local client, or a proxy whose clients cannot be
+    /// distinguished. Never limited.
     Own,
-    /// One of the configured `proxies`: it says in a header whom it speaks for.
+    /// One of the configured `proxies`, which names its client in a header.
     Proxy,
-    /// Anyone else.
+    /// Any other address.
     Client(ClientNetwork),
 }
 
 impl ClientNetwork {
-    /// What proxies speak for without saying whom: all of it is one network, so that nobody who keeps them from
-    /// saying it is counted for nothing.
+    /// Network of all clients that a proxy does not name. They share one limit, so that a client cannot
+    /// escape limits by keeping the proxy from naming it.
     pub(crate) const UNKNOWN: Self = Self(u64::MAX);
 
-    /// Of an address. IPv4 addresses that are written as IPv6 are IPv4.
+    /// Network of an address. An IPv4-mapped IPv6 address is an IPv4 address.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(u64::from(address.to_bits() >> 8) | V4),
@@ -37,7 +37,7 @@ impl ClientNetwork {
         }
     }
 
-    /// What is left of an address: all its other bits are zero. `None` of the unknown network.
+    /// First address of the network: all other bits are zero. `None` for the unknown network.
     pub(crate) fn first_address(self) -> Option<IpAddr> {
         match self.0 & V4 {
             _ if self == Self::UNKNOWN => None,
@@ -48,7 +48,7 @@ impl ClientNetwork {
 }
 
 impl Peer {
-    /// Of the address that a connection comes from.
+    /// Classifies the address that a connection comes from.
     pub(crate) fn of(address: IpAddr, proxies: &[Proxy]) -> Self {
         let address = address.to_canonical();
         if is_proxy(address, proxies) {
@@ -60,8 +60,8 @@ impl Peer {
         }
     }
 
-    /// The network that a request of this peer is counted for. `None` where it is this machine, or a proxy
-    /// and no header is configured.
+    /// The network that a request of this peer is charged to. `None` for this machine, and for a proxy if no
+    /// header is configured.
     pub(crate) fn network(
         self,
         header: Option<&HeaderName>,
@@ -78,8 +78,9 @@ impl Peer {
     }
 }
 
-/// Of the last address that no proxy of ours has: everything before it, the client could have written, bytes
-/// that are no text too. Where proxies of ours are all there is, of the first that is looked at.
+/// Network of the last address that is not one of our proxies. The client could have written everything
+/// before it, invalid UTF-8 included. If only our proxies are found, the network of the leftmost one that was
+/// examined.
 fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: &[Proxy]) -> ClientNetwork {
     let mut network = ClientNetwork::UNKNOWN;
     for address_text in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')).take(MOST_HOPS) {
@@ -92,7 +93,7 @@ fn forwarded_for<'a>(lines: impl DoubleEndedIterator<Item = &'a [u8]>, proxies: 
     network
 }
 
-/// Some proxies write the port too, and IPv6 in brackets.
+/// Parses an address. Some proxies append the port, and put IPv6 addresses in brackets.
 fn parse_address(address_text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(address_text).ok()?;
     if let Ok(address) = text.parse::<IpAddr>() {
@@ -113,10 +114,10 @@ fn is_proxy(address: IpAddr, proxies: &[Proxy]) -> bool {
     proxies.iter().any(|proxy| proxy.contains(address))
 }
 
-/// No IPv6 network has this bit, and no IPv4 network all of them.
+/// Marks IPv4 networks: no IPv6 network has this bit. No IPv4 network has all bits set, as `UNKNOWN` has.
 const V4: u64 = 1 << 63;
 
-/// Proxies in a row that are looked through.
+/// Limit of the addresses that are examined, from the end of the header.
 const MOST_HOPS: usize = 16;
 
 #[cfg(test)]

@@ -14,14 +14,14 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::http::client_ip::{ClientNetwork, Peer};
 
-/// How many connections each client network has open. As many entries as there are connections.
+/// Number of open connections of each client network. It never has more entries than there are connections.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
     open: Mutex<HashMap<ClientNetwork, usize>>,
     most: usize,
 }
 
-/// A connection's part of its network's share, given back when dropped.
+/// A connection's share of its network's limit, released when dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     shares: Arc<ConnectionLimits>,
@@ -33,8 +33,7 @@ impl ConnectionLimits {
         Self { open: Mutex::default(), most }
     }
 
-    /// `None` when the network has its share already. This machine and proxies have no bound of their
-    /// own.
+    /// `None` if the network has reached its limit. This machine and proxies have no limit of their own.
     pub(crate) fn take(self: &Arc<Self>, peer: Peer) -> Option<ConnectionPermit> {
         let Peer::Client(network) = peer else {
             return Some(ConnectionPermit { shares: self.clone(), network: None });
@@ -62,12 +61,12 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// A stream that waits for its reader only so long: whoever asks and then does not read would hold the
-/// connection for ever, as neither a head nor a body is awaited.
+/// A stream with a write timeout. Without it, a client that sends a request and does not read the response
+/// would occupy the connection forever: the timeouts for heads and bodies do not apply then.
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     timeout: Duration,
-    /// Runs from the moment an answer did not fit until all of it is gone.
+    /// Runs from the first write that does not fit until the whole response is written.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -104,7 +103,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        // An answer to a beacon is one piece, which the system takes sooner than a list of one.
+        // The response to a beacon is a single buffer, for which a plain write is faster than a vectored one.
         if let [piece] = bytes {
             return self.poll_write(cx, piece);
         }
@@ -117,7 +116,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         self.stream.is_write_vectored()
     }
 
-    /// Only asked for when everything was written.
+    /// Called only after everything was written.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.waiting = None;
@@ -129,20 +128,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     }
 }
 
-/// The timer of one connection. Each request sets two, and hardly one ever runs out: a timer that is made
-/// and dropped is put into the runtime's list and taken out again, under a lock that all connections
-/// share; one that is used again is moved on without.
+/// The timer of one connection, reused by its requests. Each request sets two timeouts, and hardly any
+/// expires. Creating and dropping a timer changes the runtime's timer list twice, under a lock that all
+/// connections share. Moving the deadline of an existing timer needs no lock.
 #[derive(Clone, Default)]
 pub(crate) struct Timer(Arc<Mutex<Option<Pin<Box<Sleep>>>>>);
 
-/// A timer in use, laid back when dropped.
+/// A timer in use, returned to its connection when dropped.
 struct Lent {
     sleep: Option<Pin<Box<Sleep>>>,
     timer: Timer,
 }
 
 impl Timer {
-    /// Waits for `future`, but only so long. `None` when that was too short.
+    /// Waits for `future` at most for `timeout`. `None` if the time was not enough.
     pub(crate) async fn within<T>(&self, timeout: Duration, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         let mut sleep = None;

@@ -11,11 +11,11 @@ pub(crate) enum ContentCoding {
 }
 
 impl ContentCoding {
-    /// The smallest first.
+    /// Smallest result first.
     pub(crate) const ALL: [Self; 2] = [Self::Brotli, Self::Gzip];
 
-    /// Those that whoever asked takes, the smallest first. Browsers take brotli over HTTPS and from their own
-    /// machine only.
+    /// Codings that the client accepts, smallest result first. Browsers accept brotli over HTTPS and from
+    /// their own machine only.
     pub(crate) fn taken(asked: &HeaderMap) -> impl Iterator<Item = Self> {
         let header = asked.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
         Self::ALL.into_iter().filter(move |coding| header.split(',').any(|item| coding.is(item)))
@@ -28,7 +28,7 @@ impl ContentCoding {
         }
     }
 
-    /// The name of a file in this form.
+    /// Name of a file that is compressed with this coding.
     pub(crate) fn of(self, name: &str) -> String {
         match self {
             Self::Brotli => format!("{name}.br"),
@@ -36,7 +36,7 @@ impl ContentCoding {
         }
     }
 
-    /// Whether an item of the header names it, and not to say that it is not taken.
+    /// Whether an item of the header names this coding with a weight above 0.
     fn is(self, item: &str) -> bool {
         let mut parts = item.split(';').map(str::trim);
         let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(self.as_str()));

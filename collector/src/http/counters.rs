@@ -11,9 +11,9 @@ use crate::report::accepted::Discarded;
 /// Result of a request to the ingest endpoint that did not reach the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestResult {
-    /// A browser asked whether it may send.
+    /// The CORS preflight of a browser.
     Preflight,
-    /// All its reports lie outside the site's `sample`.
+    /// All its reports are outside the site's `sample`.
     SampledOut,
     Refused(Reason),
 }
@@ -28,8 +28,9 @@ impl RequestResult {
     }
 }
 
-/// Counts of the front door, collected by the thread that owns
-/// [`Counts`](crate::aggregate::internal_metrics::Counts). What every request counts in takes no lock.
+/// Counters of the ingest endpoint, collected by the thread that owns
+/// [`Counts`](crate::aggregate::internal_metrics::Counts). Counters that every request increments take no
+/// lock.
 #[derive(Default)]
 pub(crate) struct RequestCounters {
     received: AtomicU64,
@@ -37,9 +38,9 @@ pub(crate) struct RequestCounters {
     sampled_out: AtomicU64,
     refused_connections: AtomicU64,
     refused: Refused,
-    /// Of batches that were sampled out, by site.
+    /// Counts of batches that were sampled out, by site.
     discarded: Mutex<BTreeMap<String, Discarded>>,
-    /// As in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
+    /// Index as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     refused_listeners: AtomicU64,
 }
@@ -53,7 +54,7 @@ impl Default for Refused {
 }
 
 impl RequestCounters {
-    /// Counts a request that came in. What becomes of it is counted too, whatever becomes of it.
+    /// Counts a received request. The ticket makes sure that its result is counted as well, whatever it is.
     pub(crate) fn received(&self) -> RequestTicket<'_> {
         self.received.fetch_add(1, Ordering::Relaxed);
         RequestTicket { counters: self, is_counted: false }
@@ -63,47 +64,48 @@ impl RequestCounters {
         self.refused.0[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Its network has its share: it was closed before anything was read.
+    /// Counts a connection that was closed before it was read, because its network had reached its limit.
     pub(crate) fn connection_refused(&self) {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A file of countries took the place of the one before: it was read, or could not be.
+    /// Counts a new country file, by whether it could be read.
     pub(crate) fn country_file(&self, read: bool) {
         self.country_files[usize::from(!read)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// As many listen as may.
+    /// Counts a live-feed connection that was rejected because the subscriber limit was reached.
     pub(crate) fn listener_refused(&self) {
         self.refused_listeners.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Listeners since the last call.
+    /// Rejected live-feed connections since the last call.
     pub(crate) fn take_refused_listeners(&self) -> u64 {
         self.refused_listeners.swap(0, Ordering::Relaxed)
     }
 
-    /// Those since the last call, as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
+    /// Country files since the last call, indexed as in
+    /// [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     pub(crate) fn take_country_files(&self) -> [u64; 2] {
         self.country_files.each_ref().map(|count| count.swap(0, Ordering::Relaxed))
     }
 
-    /// Requests since the last call.
+    /// Received requests since the last call.
     pub(crate) fn take_received(&self) -> u64 {
         self.received.swap(0, Ordering::Relaxed)
     }
 
-    /// Connections since the last call.
+    /// Refused connections since the last call.
     pub(crate) fn take_refused_connections(&self) -> u64 {
         self.refused_connections.swap(0, Ordering::Relaxed)
     }
 
-    /// Of batches that were sampled out since the last call, by site.
+    /// Counts of batches that were sampled out since the last call, by site.
     pub(crate) fn take_discarded(&self) -> BTreeMap<String, Discarded> {
         std::mem::take(&mut self.discarded.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Those since the last call.
+    /// Results since the last call.
     pub(crate) fn take_results(&self) -> impl Iterator<Item = (RequestResult, u64)> + '_ {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         let refused = Reason::ALL
@@ -117,8 +119,8 @@ impl RequestCounters {
     }
 }
 
-/// A request that has come in and is not counted among the results yet. Dropped so, its sender has
-/// gone away in the middle.
+/// A received request whose result is not counted yet. If it is dropped uncounted, the client has
+/// disconnected in the middle of the request.
 pub(crate) struct RequestTicket<'a> {
     counters: &'a RequestCounters,
     is_counted: bool,
@@ -135,7 +137,8 @@ impl RequestTicket<'_> {
         self.counters.preflights.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Nothing of it is to be kept: the journal will not count what was left out.
+    /// Counts a batch of which no report is stored. It never reaches the journal, so its discarded items are
+    /// counted here.
     pub(crate) fn sampled_out(mut self, site: &str, discarded: Discarded) {
         self.is_counted = true;
         self.counters.sampled_out.fetch_add(1, Ordering::Relaxed);
@@ -145,7 +148,7 @@ impl RequestTicket<'_> {
         all.ignored_fields += discarded.ignored_fields;
     }
 
-    /// The journal has it now, and counts what becomes of it even if nobody waits for the answer.
+    /// The journal has the batch, and counts its result even if the client no longer waits for the response.
     pub(crate) fn hand_over(mut self) {
         self.is_counted = true;
     }
@@ -159,8 +162,9 @@ impl Drop for RequestTicket<'_> {
     }
 }
 
-/// The result of a request that only asks whether it may send.
+/// Result of a CORS preflight.
 pub(crate) const PREFLIGHT: &str = "preflight";
 
-/// The result of a beacon, and the count of reports, outside the site's `sample`.
+/// Result of a beacon whose reports are all outside the site's `sample`, and name of the count of such
+/// reports.
 pub(crate) const SAMPLED_OUT: &str = "sampled_out";

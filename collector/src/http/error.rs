@@ -18,7 +18,7 @@ macro_rules! reasons {
         impl Reason {
             pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The word in the answer's `code` and in `llm_rum_beacons_total{result}`.
+            /// Value of `code` in the response and of `result` in `llm_rum_beacons_total`.
             pub(crate) const fn code(self) -> &'static str {
                 match self { $(Self::$name => $code,)* }
             }
@@ -33,65 +33,65 @@ macro_rules! reasons {
 reasons! {
     /// The body is not JSON.
     BadJson = "bad_json", BAD_REQUEST;
-    /// A field of a report has a wrong type or a value that cannot be.
+    /// A field of a report has a wrong type or an impossible value.
     BadField = "bad_field", BAD_REQUEST;
-    /// A batch without reports, or with too many.
+    /// A batch has no reports, or too many.
     BadBatch = "bad_batch", BAD_REQUEST;
-    /// A report of a schema version that this collector does not know.
+    /// A report has a schema version that this collector does not know.
     UnknownVersion = "unknown_version", BAD_REQUEST;
-    /// The sender went away before the body was whole.
+    /// The client disconnected before the body was complete.
     BodyCut = "body_cut", BAD_REQUEST;
-    /// The body is not what its `Content-Encoding` says.
+    /// The body cannot be decompressed as its `Content-Encoding` says.
     BadEncoding = "bad_encoding", BAD_REQUEST;
-    /// The sender closed the connection before it could be answered, and nothing of it was kept. Counted
-    /// only: there is nobody to answer.
+    /// The client closed the connection before the response, and nothing of its request was stored. This
+    /// reason is only counted: no client is left to respond to.
     SenderGone = "sender_gone", BAD_REQUEST;
     /// No site has this key.
     UnknownSite = "unknown_site", FORBIDDEN;
-    /// The page's origin is not among the site's.
+    /// The page's origin is not among the site's `origins`.
     ForeignOrigin = "foreign_origin", FORBIDDEN;
-    /// A crawler, a monitor or another program, which the site's `filters` leave out.
+    /// A crawler, a monitor or another program, which the site's `filters` exclude.
     FilteredBot = "filtered_bot", FORBIDDEN;
-    /// A page that nobody has asked for yet, which the site's `filters` leave out.
+    /// A prerendered page that no user has opened yet, which the site's `filters` exclude.
     FilteredPrerender = "filtered_prerender", FORBIDDEN;
-    /// One of the operator's own tests, which the site's `filters` leave out.
+    /// One of the operator's own tests, which the site's `filters` exclude.
     FilteredTest = "filtered_test", FORBIDDEN;
     /// The body did not arrive within its deadline.
     BodyTimeout = "body_timeout", REQUEST_TIMEOUT;
     /// The body is longer than allowed.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE;
-    /// Neither `text/plain` nor `application/json`.
+    /// The content type is neither `text/plain` nor `application/json`.
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE;
-    /// Packed otherwise than once by gzip or deflate.
+    /// The body is compressed other than once with gzip or deflate.
     UnsupportedEncoding = "unsupported_encoding", UNSUPPORTED_MEDIA_TYPE;
-    /// The client's network sends more reports than `ingest.network_rate`.
+    /// The client's network exceeds `ingest.network_rate`.
     NetworkLimited = "network_limited", TOO_MANY_REQUESTS;
-    /// The site's pages send more than its `rate`.
+    /// The site's pages exceed its `rate`.
     SiteLimited = "site_limited", TOO_MANY_REQUESTS;
-    /// A method that the route does not have.
+    /// The route does not support the method.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
-    /// More waits for the journal, or is being read, than may.
+    /// Too many batches wait for the journal, or too many bodies are being read.
     Overloaded = "overloaded", SERVICE_UNAVAILABLE;
-    /// As many listen to `/v1/live` as may.
+    /// `/v1/live` has reached its limit of subscribers.
     TooManyListeners = "too_many_listeners", SERVICE_UNAVAILABLE;
     /// The journal could not be written: the disk is full, read-only or locked.
     StorageUnavailable = "storage_unavailable", SERVICE_UNAVAILABLE;
-    /// A parameter of a query is unknown or has a value that cannot be.
+    /// A query parameter is unknown or has an impossible value.
     BadQuery = "bad_query", BAD_REQUEST;
     /// The admin token is missing or wrong.
     Unauthorized = "unauthorized", UNAUTHORIZED;
-    /// Without an admin token only requests to a loopback host are answered.
+    /// Without an admin token, only requests to a loopback host are served.
     ForeignHost = "foreign_host", FORBIDDEN;
-    /// No stream has this id, or it is no longer kept.
+    /// No stream has this id, or its data was deleted.
     UnknownStream = "unknown_stream", NOT_FOUND;
-    /// No such route.
+    /// The route does not exist.
     NotFound = "not_found", NOT_FOUND;
-    /// A fault of the collector.
+    /// An internal error of the collector.
     Internal = "internal", INTERNAL_SERVER_ERROR;
 }
 
 impl Reason {
-    /// Those that a beacon can meet.
+    /// Reasons for which the ingest endpoint can refuse a request.
     pub(crate) const FRONT_DOOR: [Self; 21] = [
         Self::BadJson,
         Self::BadField,
@@ -116,7 +116,7 @@ impl Reason {
         Self::StorageUnavailable,
     ];
 
-    /// Seconds after which trying again helps. `None` where it does not, or the error knows better.
+    /// Seconds after which a retry can succeed. `None` if no retry helps, or if the error sets its own time.
     const fn retry_after(self) -> Option<u64> {
         match self {
             Self::Overloaded => Some(1),
@@ -126,7 +126,7 @@ impl Reason {
     }
 }
 
-/// A refusal on its way out: the reason, and a sentence for who reads the answer.
+/// A refusal: the reason, and a message for the reader of the response.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {message}", reason.code())]
 pub(crate) struct ApiError {
@@ -144,12 +144,12 @@ impl ApiError {
         &self.message
     }
 
-    /// As it is answered.
+    /// JSON body of the response.
     pub(crate) fn body(&self) -> String {
         json!({ "error": { "code": self.reason.code(), "message": self.message } }).to_string()
     }
 
-    /// Says when trying again helps. A `Retry-After` is in whole seconds: it rounds up.
+    /// Sets the time after which a retry can succeed. `Retry-After` is in whole seconds, so it is rounded up.
     pub(crate) fn retry_after(self, wait: Duration) -> Self {
         Self { retry_after: Some(wait.as_millis().div_ceil(1_000).max(1) as u64), ..self }
     }

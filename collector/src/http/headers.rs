@@ -2,5 +2,5 @@
 
 use axum::http::HeaderName;
 
-/// Whose pages may load a response. `cross-origin` also serves pages that isolate themselves.
+/// Which pages may load a response. With `cross-origin`, cross-origin isolated pages may load it too.
 pub(crate) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");

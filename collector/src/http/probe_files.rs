@@ -26,20 +26,20 @@ use crate::http::static_files::{Asset, CACHE_FOREVER, CACHE_ONE_HOUR};
 #[allow_missing = true]
 struct EmbeddedFiles;
 
-/// One file of it, as it is served.
+/// One file of the probe, as it is served.
 pub(crate) struct ProbeFile(EmbeddedFile);
 
-/// What pages name with its version: this binary's and those before it.
+/// Files that pages request with a version: those of this binary and of earlier ones.
 pub(crate) struct ProbeVersions {
     version: String,
     earlier: Vec<ArchivedFile>,
 }
 
-/// One file that an earlier binary carried.
+/// A file of an earlier binary.
 struct ArchivedFile {
     version: String,
     name: &'static str,
-    /// `None`: as it is.
+    /// `None` if it is not compressed.
     coding: Option<ContentCoding>,
     content: Bytes,
 }
@@ -48,7 +48,7 @@ struct ArchivedFile {
 pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
     let name = uri.path().trim_start_matches('/');
     match Asset::embedded::<EmbeddedFiles>(name, &headers) {
-        // Pages name it without a version: an hour bounds how long an old one lives.
+        // Pages request it without a version: one hour limits how long an outdated copy is used.
         Some(file) => to_any_page(file.serve(CACHE_ONE_HOUR, &headers)),
         None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
     }
@@ -83,7 +83,7 @@ impl ProbeFile {
         EmbeddedFiles::get(name).map(Self)
     }
 
-    /// As the `integrity` of a tag and a policy's hash have it.
+    /// Hash in the format of an `integrity` attribute and of a content security policy.
     pub(crate) fn integrity(&self) -> String {
         format!("sha256-{}", BASE64_STANDARD.encode(self.0.metadata.sha256_hash()))
     }
@@ -94,12 +94,12 @@ impl ProbeFile {
 }
 
 impl ProbeVersions {
-    /// Keeps this binary's files in the collector's folder for those that come after it, and reads what
-    /// those before it have left there.
+    /// Archives this binary's files in the data folder for later binaries, and reads the files of earlier
+    /// ones.
     pub(crate) fn open(data: &Path) -> Self {
         let version = version().unwrap_or_default();
         let folder = data.join(FOLDER);
-        // Without it the collector still does all else.
+        // If this fails, the collector still does everything else.
         let keep = || -> io::Result<Vec<ArchivedFile>> {
             if !version.is_empty() {
                 keep(&folder.join(&version))?;
@@ -113,7 +113,7 @@ impl ProbeVersions {
         Self { version, earlier }
     }
 
-    /// Names this binary's files, and changes with any of them.
+    /// Version of this binary's files. It changes with any of them.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
@@ -127,7 +127,7 @@ impl ProbeVersions {
             self.earlier.iter().filter(|kept| kept.version == version && kept.name == name).collect();
         let mut taken = ContentCoding::taken(asked).map(Some).chain([None]);
         let kept = taken.find_map(|coding| forms.iter().find(|kept| kept.coding == coding))?;
-        // The address names the content, so the version is the tag as well.
+        // The address identifies the content, so the version can be the ETag.
         let asset = Asset::new(name, kept.content.clone(), format!("\"{version}\""));
         Some(match kept.coding {
             Some(coding) => asset.compressed(coding),
@@ -149,7 +149,7 @@ fn keep(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for (_, _, name) in forms() {
         let Some(file) = EmbeddedFiles::get(&name) else { continue };
-        // Whole or not at all: another start may read it meanwhile.
+        // Written atomically: another starting collector may read the file meanwhile.
         let unfinished = folder.join(format!("{name}.part"));
         fs::write(&unfinished, &file.data)?;
         fs::rename(unfinished, folder.join(name))?;
@@ -157,7 +157,7 @@ fn keep(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The newest of them; what is older goes.
+/// Reads the newest earlier versions, and deletes older ones.
 fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -195,7 +195,7 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
     Ok(kept)
 }
 
-/// What has a version, in each form that it is kept in, with the name of its file.
+/// Every versioned file in each stored coding, with the name under which it is stored.
 fn forms() -> impl Iterator<Item = (&'static str, Option<ContentCoding>, String)> {
     VERSIONED.into_iter().flat_map(|name| {
         let compressed = ContentCoding::ALL.map(|coding| (name, Some(coding), coding.of(name)));
@@ -203,16 +203,16 @@ fn forms() -> impl Iterator<Item = (&'static str, Option<ContentCoding>, String)
     })
 }
 
-/// What a page loads by names with a version, and npm, which keeps the hash of what it has installed.
+/// Files that pages request with a version, and the npm package: npm stores the hash of what it installed.
 const VERSIONED: [&str; 5] =
     ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "llm-rum.tgz"];
-/// An update a week for half a year.
+/// One update a week for half a year.
 const MAX_VERSIONS: usize = 26;
 
 /// Name of the versions' folder in the data folder.
 pub(crate) const FOLDER: &str = "probe";
 
-/// Why the probe is not there.
+/// Error message if the binary has no probe.
 pub(crate) const WITHOUT_PROBE: &str =
     "this binary was built without the probe: run `cargo xtask build` and build it again";
 

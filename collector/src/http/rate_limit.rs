@@ -1,8 +1,8 @@
 //! Rate limits of sites and client networks, without locks: one number per site, and a table of fixed size for the
 //! networks.
 //!
-//! A crate such as `governor` keeps one entry per key and grows until it is swept, and here strangers choose the keys.
-//! The algorithm is the same, GCRA: the state of a sender is the moment at which everything it sent is paid for.
+//! A crate such as `governor` keeps one entry per key and grows until it is swept. Here strangers choose the keys.
+//! The algorithm is the same, GCRA: a sender's state is the moment at which everything it sent is paid for.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,28 +13,28 @@ use beacon::MAX_REPORTS;
 use crate::config::rate::Rate;
 use crate::http::client_ip::ClientNetwork;
 
-/// What a rate allows, in microseconds.
+/// A rate: the time that each item costs, and the burst, in microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
     each: u64,
     burst: u64,
 }
 
-/// How long a sender is to wait.
+/// How long a sender has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RetryAfter(pub(crate) Duration);
 
-/// The pace of all beacons of one site.
+/// Rate limit for all beacons of one site.
 #[derive(Debug)]
 pub(crate) struct SiteRateLimit {
     allowance: Allowance,
     paid_at: AtomicU64,
 }
 
-/// The pace of all reports of every client network, in a table whose size does not depend on how many there are.
+/// Rate limit for the reports of each client network, in a table of fixed size.
 ///
-/// A network's slot is one of four that its keyed hash picks, so that nobody can choose to share
-/// somebody else's. When all four are taken, the one that owes least gives way.
+/// A network uses one of four slots, which a keyed hash picks so that no client can choose to share another
+/// network's slot. If all four are taken, the network that owes least loses its slot.
 #[derive(Debug)]
 pub(crate) struct NetworkRateLimits {
     allowance: Allowance,
@@ -47,7 +47,7 @@ impl SiteRateLimit {
         Self { allowance: Allowance::of(rate), paid_at: AtomicU64::new(0) }
     }
 
-    /// Takes one beacon at `now`, a time since any fixed moment.
+    /// Charges one beacon at `now`, the time since any fixed moment.
     pub(crate) fn take(&self, now: Duration) -> Result<(), RetryAfter> {
         let now = micros(now);
         let mut paid_at = self.paid_at.load(Ordering::Relaxed);
@@ -70,13 +70,13 @@ impl NetworkRateLimits {
         }
     }
 
-    /// Takes the first report of a network's beacon at `now`, a time since any fixed moment.
+    /// Charges the first report of a network's beacon at `now`, the time since any fixed moment.
     pub(crate) fn take(&self, network: ClientNetwork, now: Duration) -> Result<(), RetryAfter> {
         self.change(network, micros(now), Allowance::take)
     }
 
-    /// Takes the others, once it is known how many there are. The beacon that goes beyond the burst with them
-    /// passes; whatever else was under way with it does not, nor what comes before it is paid for.
+    /// Charges the other reports of the beacon once their number is known. If they exceed the burst, this
+    /// beacon still passes. Other beacons in progress are refused, and later ones until the excess is paid.
     pub(crate) fn take_more(
         &self,
         network: ClientNetwork,
@@ -119,14 +119,14 @@ impl Allowance {
         Self { each, burst: each * u64::from(burst) }
     }
 
-    /// What is yet to be paid. Nobody can owe more than the burst and the rest of one beacon: such a moment is
-    /// one from before the clock's bits came round again.
+    /// Time that is not paid for yet. A network can owe at most the burst and the rest of one beacon: a
+    /// larger value comes from a moment before the clock's bits wrapped around.
     const fn owed(self, paid_at: u64, now: u64) -> u64 {
         let owed = paid_at.wrapping_sub(now) & TIME;
         if owed > self.burst + self.each * MOST_MORE as u64 { 0 } else { owed }
     }
 
-    /// The moment at which one more will be paid for.
+    /// The moment at which one more item will be paid for.
     const fn take(self, paid_at: u64, now: u64) -> Result<u64, RetryAfter> {
         let owes = self.owed(paid_at, now) + self.each;
         if owes > self.burst {
@@ -135,7 +135,7 @@ impl Allowance {
         Ok(now + owes)
     }
 
-    /// The same of more, as long as nothing beyond the burst is owed yet.
+    /// The same for `more` items. It is refused only if more than the burst is owed already.
     const fn take_more(self, paid_at: u64, now: u64, more: u64) -> Result<u64, RetryAfter> {
         let owes = self.owed(paid_at, now);
         if owes > self.burst {
@@ -149,14 +149,14 @@ const fn micros(now: Duration) -> u64 {
     now.as_micros() as u64 & TIME
 }
 
-/// The lower bits of a slot are a moment in microseconds, which come round after 203 days; the upper
-/// ones tell the networks of a set apart.
+/// The lower bits of a slot are a moment in microseconds, which wraps around after 203 days. The upper bits
+/// distinguish the networks of a set.
 const TIME: u64 = (1 << 44) - 1;
 const WAYS: usize = 4;
 /// 512 KiB in all.
 const SETS: usize = 1 << 14;
 const DEFAULT_BURST_SECONDS: u32 = 10;
-/// Reports of a beacon beside its first.
+/// Most reports of a beacon, not counting its first.
 const MOST_MORE: usize = MAX_REPORTS - 1;
 
 #[cfg(test)]

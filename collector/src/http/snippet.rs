@@ -17,40 +17,40 @@ use crate::http::error::{ApiError, Reason};
 use crate::http::probe_files::{ProbeFile, ProbeVersions, WITHOUT_PROBE};
 use crate::http::static_files::{Asset, CACHE_ONE_HOUR, secured};
 
-/// What is asked for. Without a site the page asks back.
+/// Query parameters. Without a site, the page asks for one.
 #[derive(Default, Deserialize)]
 pub(crate) struct Asked {
     site: Option<String>,
-    /// Where browsers reach this collector, when the request does not say it.
+    /// Address at which browsers reach this collector. Default: derived from the request's `Host`.
     collector: Option<String>,
 }
 
-/// All that a page needs.
+/// Everything that a page needs to load the probe.
 #[derive(Serialize)]
 struct Snippet {
     collector: String,
     site: String,
-    /// The line for the page's head.
+    /// The tag for the page's head.
     tag: String,
     script: File,
     wasm: File,
-    /// What the probe loads beside it where a page meets a stream of a rarer format.
+    /// Wasm that the probe loads when a page has a stream in a rarer format.
     wasm_all: File,
-    /// What watches more than `fetch`.
+    /// Extensions that observe more than `fetch`.
     more: Extensions,
     stub: Stub,
     csp: Policy,
     npm: Package,
 }
 
-/// Something that a page loads.
+/// A file that a page loads.
 #[derive(Serialize)]
 struct File {
     url: String,
     integrity: String,
 }
 
-/// A second line for the head, whose `data-with` the page shortens to what it uses.
+/// A second tag for the head. The page shortens its `data-with` to the extensions that it uses.
 #[derive(Serialize)]
 struct Extensions {
     tag: String,
@@ -58,15 +58,15 @@ struct Extensions {
     script: File,
 }
 
-/// What may stand inline before everything else in the page.
+/// A script that may be inlined before everything else in the page.
 #[derive(Serialize)]
 struct Stub {
     tag: String,
-    /// As `script-src` names it.
+    /// Its hash as a source for `script-src`.
     csp: String,
 }
 
-/// What a page's policy has to allow, beside what it allows already.
+/// Sources that a page's content security policy has to allow in addition.
 #[derive(Serialize)]
 struct Policy {
     #[serde(rename = "script-src")]
@@ -75,7 +75,7 @@ struct Policy {
     connect_src: Vec<String>,
 }
 
-/// The same probe as a package.
+/// The same probe as an npm package.
 #[derive(Serialize)]
 struct Package {
     install: String,
@@ -83,7 +83,7 @@ struct Package {
     csp: Policy,
 }
 
-/// For people.
+/// `/snippet` as an HTML page.
 pub(crate) async fn page(
     State(config): State<Arc<Config>>,
     State(probes): State<Arc<ProbeVersions>>,
@@ -114,7 +114,7 @@ pub(crate) async fn page(
     response
 }
 
-/// For programs.
+/// `/snippet` as JSON.
 pub(crate) async fn json(
     State(config): State<Arc<Config>>,
     State(probes): State<Arc<ProbeVersions>>,
@@ -127,22 +127,22 @@ pub(crate) async fn json(
     Ok(([(CACHE_CONTROL, "no-store")], Json(snippet)).into_response())
 }
 
-/// The page's looks.
+/// Style sheet of the page.
 pub(crate) async fn style(headers: HeaderMap) -> Response {
     Asset::new("page.css", STYLE, format!("\"{:x}\"", crc32fast::hash(STYLE.as_bytes())))
         .serve(CACHE_ONE_HOUR, &headers)
 }
 
-/// The key that was asked for, or the first that there is. Keys are public, but which there are is not for
-/// everyone.
+/// The requested key, or the first configured one. Keys are public, but their list is not, so there is no
+/// default if an admin token is configured.
 fn site(config: &Config, asked: Option<String>) -> String {
     let local = config.admin_token.is_none();
     let first = || config.sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
     asked.filter(|site| !site.is_empty()).or_else(first).unwrap_or_default()
 }
 
-/// Where the request was sent to. A collector speaks plain HTTP, and only on this machine do browsers
-/// reach it so; elsewhere something before it speaks HTTPS.
+/// Address that the request was sent to. A collector speaks plain HTTP, and browsers use that only on its own
+/// machine; elsewhere a proxy in front of it speaks HTTPS.
 fn address(headers: &HeaderMap) -> Option<String> {
     let host = headers.get(HOST)?.to_str().ok()?.to_ascii_lowercase();
     let scheme = if is_loopback_host(&host) { "http" } else { "https" };
@@ -170,7 +170,7 @@ impl Snippet {
             |name, file: &ProbeFile| File { url: format!("{base}/{name}"), integrity: file.integrity() };
         let (script, wasm) = (file("llm-rum.js", &script), file("llm-rum.wasm", &wasm));
         let (wasm_all, more) = (file("llm-rum-all.wasm", &wasm_all), file("llm-rum-more.js", &more));
-        // Either of them is run.
+        // The probe runs one of the two.
         let hashes = format!("{} {}", wasm.integrity, wasm_all.integrity);
         let tag = script.tag(&format!("data-wasm-integrity=\"{hashes}\" data-site=\"{site}\""));
         let more = Extensions { tag: more.tag("data-with=\"eventSource xhr paint phases\""), script: more };
@@ -229,7 +229,7 @@ impl Package {
     }
 }
 
-/// A template with a value in the place of each `{{name}}`, in one pass: what a value holds stays as it is.
+/// Replaces each `{{name}}` in a template by its value, in one pass: values are not searched for names.
 fn filled(template: &str, values: &[(&str, &str)]) -> String {
     let mut parts = template.split("{{");
     let mut html = parts.next().unwrap_or_default().to_owned();
@@ -256,12 +256,12 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// What allows WebAssembly, and no `eval`.
+/// Allows WebAssembly, but not `eval`.
 const WASM: &str = "'wasm-unsafe-eval'";
 
 const TEMPLATE: &str = include_str!("snippet/page.html");
 const BODY: &str = include_str!("snippet/body.html");
-/// The dashboard's colours, and the page's own looks.
+/// The dashboard's colours, and the page's own styles.
 const STYLE: &str =
     concat!(include_str!("../../../www/src/style/colours.css"), include_str!("snippet/page.css"));
 

@@ -17,7 +17,7 @@ use crate::http::error::{ApiError, Reason};
 #[allow_missing = true]
 struct Dashboard;
 
-/// A file on its way to a browser.
+/// A file to be served.
 pub(crate) struct Asset {
     content_type: &'static str,
     content: Body,
@@ -52,7 +52,7 @@ impl Asset {
         Self { content_type: content_type(name), content: content.into(), etag, coding: None }
     }
 
-    /// A file of this binary, in the form that was `asked` for. `None` where there is none of this name.
+    /// An embedded file, in a coding that the client accepts. `None` if no file has this name.
     pub(crate) fn embedded<Files: RustEmbed>(name: &str, asked: &HeaderMap) -> Option<Self> {
         let file = Files::get(name)?;
         let etag = tag(&file);
@@ -64,13 +64,13 @@ impl Asset {
         })
     }
 
-    /// Its content is compressed so. A cache is to tell it from what is not.
+    /// Marks the content as compressed with `coding`. The ETag differs, so that caches distinguish the forms.
     pub(crate) fn compressed(self, coding: ContentCoding) -> Self {
         let etag = format!("\"{}-{}\"", self.etag.trim_matches('"'), coding.as_str());
         Self { etag, coding: Some(coding), ..self }
     }
 
-    /// To who `asked`, unless they have it already.
+    /// Responds to a request with the headers `asked`: 304 if the client has this version already.
     pub(crate) fn serve(self, cache: &'static str, asked: &HeaderMap) -> Response {
         let known = asked.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == self.etag.as_bytes());
         let mut response = Response::new(if known { Body::empty() } else { self.content });
@@ -105,7 +105,7 @@ fn content(file: EmbeddedFile) -> Body {
     }
 }
 
-/// What `policy` allows may run on or be loaded by the page, and nobody may frame it.
+/// Adds security headers. `policy` says which sources the page may load and run, and forbids framing.
 pub(crate) fn secured(mut response: Response, policy: &'static str) -> Response {
     let headers = response.headers_mut();
     headers.insert("content-security-policy", HeaderValue::from_static(policy));
@@ -139,7 +139,7 @@ pub(crate) const CACHE_ONE_HOUR: &str = "public, max-age=3600";
 const NO_SNIFF: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
 
-/// Nothing but what this server serves.
+/// Allows only files that this server serves.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -19,12 +19,12 @@ use crate::http::client_ip::ClientNetwork;
 use crate::http::connection::Timer;
 use crate::http::error::{ApiError, Reason};
 
-/// A body on its way in, from a connection or from a test.
+/// A body that is being received, from a connection or from a test.
 pub(crate) trait Incoming: HttpBody<Data = Bytes> + Unpin {}
 
 impl<B: HttpBody<Data = Bytes> + Unpin> Incoming for B {}
 
-/// How a body is packed.
+/// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEncoding {
     None,
@@ -34,7 +34,7 @@ pub(crate) enum BodyEncoding {
 }
 
 impl BodyEncoding {
-    /// By the `Content-Encoding` header. One coding at most: nobody packs twice in good faith.
+    /// Reads the `Content-Encoding` header. At most one coding: no legitimate sender compresses twice.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut codings = headers.get_all(CONTENT_ENCODING).iter();
         let Some(coding) = codings.next() else { return Ok(Self::None) };
@@ -50,10 +50,10 @@ impl BodyEncoding {
     }
 }
 
-/// Memory for bodies under way, shared by all requests. Each client network may have a part of it.
+/// Memory for bodies in progress, shared by all requests. Each client network may use a part of it.
 ///
-/// What a network has stands in a slot that its keyed hash picks, so that nobody can choose to share somebody
-/// else's. Nothing locks, and nothing grows with the networks.
+/// A network's usage is counted in a slot that a keyed hash picks, so that no client can choose to share
+/// another network's slot. It takes no lock, and its size does not depend on the number of networks.
 #[derive(Debug)]
 pub(crate) struct BodyMemory {
     taken: AtomicUsize,
@@ -63,11 +63,11 @@ pub(crate) struct BodyMemory {
     hasher: RandomState,
 }
 
-/// A body's part of the room, given back when dropped.
+/// A body's share of the memory, released when dropped.
 #[derive(Debug)]
 pub(crate) struct BodyReservation<'a> {
     room: &'a BodyMemory,
-    /// `None` where the body is of no network.
+    /// `None` if the body belongs to no network.
     by_network: Option<&'a AtomicUsize>,
     bytes: usize,
 }
@@ -90,7 +90,7 @@ impl BodyMemory {
 }
 
 impl BodyReservation<'_> {
-    /// Takes what has come.
+    /// Reserves memory for received bytes.
     fn grow(&mut self, bytes: usize) -> Result<(), Unread> {
         self.bytes += bytes;
         let add = |to: &AtomicUsize| to.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -111,7 +111,7 @@ impl Drop for BodyReservation<'_> {
     }
 }
 
-/// Refuses what announces to be too long, before any of it is read.
+/// Refuses a body whose announced length is over the limit, before any of it is read.
 pub(crate) fn check_length(headers: &HeaderMap, limits: &Ingest) -> Result<(), ApiError> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     match announced {
@@ -120,8 +120,8 @@ pub(crate) fn check_length(headers: &HeaderMap, limits: &Ingest) -> Result<(), A
     }
 }
 
-/// Reads a whole body, not longer and not for longer than allowed. The space is the body's as long as
-/// its bytes are held.
+/// Reads a whole body within the limits for length and time. Keep the reservation as long as the bytes are in
+/// memory.
 pub(crate) async fn read<'a>(
     mut body: impl Incoming,
     packing: BodyEncoding,
@@ -145,8 +145,8 @@ pub(crate) async fn read<'a>(
     }
 }
 
-/// Closing on a sender who is still sending makes the system reset the connection, and the answer is
-/// lost on the way. So the rest is read and dropped, up to a bound.
+/// Reads and drops the rest of a body, up to a bound. If the collector closed the connection while the client
+/// still sends, the system would reset it and the client would not get the response.
 pub(crate) async fn discard(body: &mut impl Incoming) {
     let drop_all = async {
         let mut seen = 0;
@@ -157,7 +157,7 @@ pub(crate) async fn discard(body: &mut impl Incoming) {
             }
         }
     };
-    // Whether it came to its end makes no difference to the answer.
+    // The response is the same whether or not the rest was read completely.
     let _either = timeout(DISCARD_FOR, drop_all).await;
 }
 
@@ -184,8 +184,8 @@ async fn read_whole(
     Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
-/// Only what is whole is unpacked, and is judged before anything else is waited for: what that takes is
-/// bounded by how many threads there are, and nobody can let it stand.
+/// Decompresses a body once it has arrived completely. No `await` comes between decompression and validation,
+/// so the number of threads bounds the memory that this takes, and no client can prolong it by stalling.
 fn unpack(bytes: Bytes, packing: BodyEncoding, most: usize) -> Result<Bytes, Unread> {
     let capped = Capped { bytes: Vec::new(), most };
     let unpacked = match packing {
@@ -203,7 +203,7 @@ fn unpack(bytes: Bytes, packing: BodyEncoding, most: usize) -> Result<Bytes, Unr
 }
 
 async fn next(body: &mut impl Incoming) -> Result<Option<Bytes>, Unread> {
-    // A body of an announced length knows its end: to be told of it would take a turn of the connection.
+    // A body of announced length knows its end: awaiting the end would take another poll of the connection.
     while !body.is_end_stream()
         && let Some(frame) = body.frame().await
     {
@@ -214,7 +214,7 @@ async fn next(body: &mut impl Incoming) -> Result<Option<Bytes>, Unread> {
     Ok(None)
 }
 
-/// Takes so many bytes and no more.
+/// A writer that fails beyond `most` bytes.
 struct Capped {
     bytes: Vec<u8>,
     most: usize,
@@ -266,7 +266,7 @@ impl Unread {
     }
 }
 
-/// So many networks with as much as they may have fill the room.
+/// This many networks, each at its own limit, fill the memory.
 const NETWORKS_PER_ROOM: usize = 8;
 const NETWORK_SLOTS: usize = 1 << 12;
 const LONGEST_DISCARDED: usize = 16 * 1024 * 1024;

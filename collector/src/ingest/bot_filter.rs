@@ -10,7 +10,7 @@ use crate::config::filters::Filters;
 use crate::http::error::{ApiError, Reason};
 
 impl Filters {
-    /// Refuses a request that is of no user.
+    /// Refuses a request that the site's filters exclude because it does not come from a user.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         let agent = headers.get(USER_AGENT).map(|agent| agent.as_bytes()).unwrap_or_default();
         let is_part = |part: &String| memchr::memmem::find(agent, part.as_bytes()).is_some();
@@ -35,7 +35,7 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
 
 fn is_bot(agent: &[u8]) -> bool {
     let phone = |at: usize| agent[..at].to_ascii_lowercase().ends_with(b"cu");
-    // CUBOT makes phones.
+    // CUBOT is a maker of phones.
     BOTS.find_iter(agent).any(|found| found.pattern().as_usize() >= NAMED_BOT || !phone(found.start()))
 }
 
@@ -44,7 +44,7 @@ static BOTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     built.expect("a few dozen short words make an automaton")
 });
 
-/// Crawlers name themselves `…bot/1.0`, with an address behind a plus; the rest are tools by name.
+/// Crawlers call themselves `…bot/1.0` or give an address after a plus sign. The other words name tools.
 const BOT_WORDS: [&str; 34] = [
     "bot/",
     "bot;",
@@ -82,10 +82,10 @@ const BOT_WORDS: [&str; 34] = [
     "node-fetch",
 ];
 
-/// Place of the first word that does not begin with `bot`.
+/// Index of the first word that does not begin with `bot`.
 const NAMED_BOT: usize = 4;
 
-/// Chromium sends it with everything that a prerendered page fetches.
+/// Chromium sends it with every request of a prerendered page.
 const SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 
 #[cfg(test)]

@@ -17,18 +17,18 @@ use crate::http::counters::RequestCounters;
 use crate::report::country::Country;
 use file::CountryFile;
 
-/// What says which country a beacon comes from.
+/// Source of a beacon's country.
 pub(crate) enum CountryLookup {
-    /// Nothing is configured.
+    /// No source is configured.
     Unasked,
-    /// A header of the proxies in front.
+    /// A header that the configured proxies set.
     Header(HeaderName),
-    /// A file of networks and their countries.
+    /// A file that maps networks to countries.
     File(Arc<CountryFile>),
 }
 
 impl CountryLookup {
-    /// Reads the file, where one is configured.
+    /// Reads the country file, if one is configured.
     pub(crate) fn open(from: &CountryFrom) -> Result<Self, CountryError> {
         Ok(match (&from.header, &from.mmdb) {
             (Some(header), _) => Self::Header(header.clone()),
@@ -37,7 +37,7 @@ impl CountryLookup {
         })
     }
 
-    /// Looks for a new file until dropped. `None` where no file is configured.
+    /// Checks for a new file until the result is dropped. `None` if no file is configured.
     pub(crate) fn watch(
         &self,
         every: Duration,
@@ -47,7 +47,7 @@ impl CountryLookup {
         Ok(Some(file::watch(file.clone(), every, counters.clone())?))
     }
 
-    /// The country that a request of this peer comes from. `None` where nobody who is believed knows.
+    /// Country that a request of this peer comes from. `None` if no trusted source knows it.
     pub(crate) fn of(&self, peer: Peer, headers: &HeaderMap, limits: &Ingest) -> Option<Country> {
         match self {
             Self::Unasked => None,

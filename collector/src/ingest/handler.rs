@@ -27,7 +27,7 @@ use crate::journal::batch::Batch;
 use crate::report::country::Country;
 use crate::time;
 
-/// All methods of the route: what a method may not do is answered with CORS headers too.
+/// Handles all methods of the route, because the response to a refused method needs CORS headers too.
 pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request<impl Incoming>) -> Response {
     let ticket = state.counters.received();
     let (head, body) = request.into_parts();
@@ -97,7 +97,7 @@ async fn post(
     Ok(kept)
 }
 
-/// Everything that can be said before the body is read.
+/// Runs all checks that need no body.
 fn check_head<'a>(
     state: &IngestState,
     head: &request::Parts,
@@ -113,7 +113,7 @@ fn check_head<'a>(
     Ok((open, network, packing))
 }
 
-/// Comes first: strangers who try keys use up their share too.
+/// Comes first, so that requests with unknown site keys use up their network's rate too.
 fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<ClientNetwork>, ApiError> {
     let limits = &state.config.ingest;
     let Some(peer) = head.extensions.get::<Peer>() else { return Ok(None) };
@@ -124,7 +124,7 @@ fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<Cl
     Ok(network)
 }
 
-/// A beacon of many reports counts as many of one: its first was taken when it came.
+/// Charges a network for all reports of a beacon but the first, which was charged on arrival.
 fn charge_network(
     state: &IngestState,
     network: Option<ClientNetwork>,
@@ -143,7 +143,7 @@ fn network_limited(RetryAfter(wait): RetryAfter) -> ApiError {
     ApiError::new(Reason::NetworkLimited, message).retry_after(wait)
 }
 
-/// Comes last: what is no beacon uses up nobody's share but its sender's.
+/// Comes last, so that an invalid beacon uses up only its sender's rate, not the site's.
 fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
     let Some(rate_limit) = &open.rate_limit else { return Ok(()) };
     rate_limit.take(time::steady()).map_err(|RetryAfter(wait)| {
@@ -151,13 +151,14 @@ fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
     })
 }
 
-/// The disk may take it yet. Whoever sends it again then is known, so that it counts once.
+/// The disk may still complete the write. If the client sends the beacon again, its reports are recognized
+/// and count once.
 fn too_slow(state: &IngestState) -> ApiError {
     state.health.journal_is_too_slow();
     ApiError::new(Reason::StorageUnavailable, "the disk has not taken it within `journal.wait_seconds`")
 }
 
-/// What the sender calls itself: nothing is empty.
+/// The `User-Agent`; empty if the header is missing.
 fn agent(headers: &HeaderMap) -> &[u8] {
     headers.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default()
 }
@@ -172,7 +173,7 @@ fn refuse<T>(ticket: RequestTicket<'_>, refused: ApiError) -> Result<T, ApiError
     Err(refused)
 }
 
-/// Browsers ask before they send `application/json` or a packed body.
+/// Browsers send a preflight before `application/json` or a compressed body.
 fn preflight(headers: &HeaderMap, site: Result<&IngestSite, ApiError>) -> Result<Response, ApiError> {
     check_origin(&site?.site, headers)?;
     let allowed = [
@@ -184,15 +185,15 @@ fn preflight(headers: &HeaderMap, site: Result<&IngestSite, ApiError>) -> Result
 }
 
 fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a IngestSite, ApiError> {
-    // Keys are of characters that stand for themselves in an address.
+    // Keys consist of characters that need no percent-encoding.
     let mut parameters = head.uri.query().unwrap_or_default().split('&');
     let key = parameters.find_map(|parameter| parameter.strip_prefix("site="));
     key.and_then(|key| state.sites.by_key(key))
         .ok_or_else(|| ApiError::new(Reason::UnknownSite, "no site has this key: `?site=KEY` names one"))
 }
 
-/// A request without `Origin` does not come from a page that a browser guards: keys are public, and
-/// refusing it would stop native clients and nobody who means harm.
+/// Accepts requests without `Origin`: they come from no page in a browser. Keys are public, so refusing such
+/// requests would stop native clients but no attacker.
 fn check_origin(site: &Site, headers: &HeaderMap) -> Result<(), ApiError> {
     match headers.get(ORIGIN) {
         Some(origin) if !allows(site, origin) => {
@@ -202,8 +203,8 @@ fn check_origin(site: &Site, headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Whose pages may read the answer: those of the site, and where no site is found, whoever asked, so
-/// that a mistaken key is seen for what it is.
+/// Origin whose pages may read the response: an allowed origin of the site. If no site is found, any origin,
+/// so that the developer of a page can read that its key is wrong.
 fn readable_by(site: Option<&IngestSite>, headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(ORIGIN)?;
     site.is_none_or(|open| allows(&open.site, origin)).then(|| origin.clone())
@@ -231,5 +232,5 @@ fn add_cors(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
     }
 }
 
-/// The route.
+/// Path of the ingest endpoint.
 pub(crate) const PATH: &str = "/v1/beacons";

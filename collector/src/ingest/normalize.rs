@@ -7,12 +7,12 @@ use beacon::{Page, StreamReport};
 
 use crate::config::model_name::bare;
 
-/// Configured names of models: exact ones, and ones that end in `*`. As of what is sent, a leading `models/` of
-/// theirs says nothing.
+/// Configured model names: exact ones, and prefixes that end in `*`. A leading `models/` is ignored in them,
+/// as it is in reports.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     exact: BTreeMap<String, String>,
-    /// The longest first.
+    /// Longest first.
     prefixes: Vec<(String, String)>,
 }
 
@@ -30,7 +30,7 @@ impl Aliases {
         aliases
     }
 
-    /// Gives models their configured names, and the page its families.
+    /// Replaces model names by their configured names, and the page's values by known families.
     pub(crate) fn normalize(&self, report: &mut StreamReport) {
         self.name(&mut report.model);
         self.name(&mut report.response_model);
@@ -70,7 +70,7 @@ const BROWSERS: &[&str] =
     &["chrome", "safari", "edge", "firefox", "samsung", "opera", "webkit", "brave", "vivaldi", "duckduckgo"];
 const SYSTEMS: &[&str] = &["windows", "android", "ios", "macos", "linux", "chromeos"];
 const DEVICES: &[&str] = &["desktop", "mobile", "tablet"];
-/// As `navigator.connection.effectiveType` has them.
+/// Values of `navigator.connection.effectiveType`.
 const CONNECTIONS: &[&str] = &["4g", "3g", "2g", "slow-2g"];
 const VISIBILITIES: &[&str] = &["visible", "hidden", "mixed"];
 

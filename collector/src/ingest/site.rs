@@ -7,18 +7,18 @@ use crate::config::Site;
 use crate::http::rate_limit::SiteRateLimit;
 use crate::ingest::normalize::Aliases;
 
-/// A site that beacons come for.
+/// A configured site, with its aliases and rate limit.
 pub(crate) struct IngestSite {
     pub(crate) site: Site,
     pub(crate) aliases: Arc<Aliases>,
-    /// `None` where the configuration sets no rate.
+    /// `None` if the configuration sets no rate.
     pub(crate) rate_limit: Option<SiteRateLimit>,
 }
 
 /// All sites by their keys.
 pub(super) struct Sites {
     sites: Vec<IngestSite>,
-    /// By key, as an index of `sites`.
+    /// From a key to its site's index in `sites`.
     keys: HashMap<String, usize>,
 }
 

@@ -7,8 +7,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Takes a value apart, and says how many of its fields nobody asked for. One inside a skipped value is
-/// part of it.
+/// Deserializes a value, and counts its fields that the type does not know. An unknown field counts once,
+/// whatever it contains.
 pub(crate) fn counting<'de, T, D>(from: D) -> Result<(T, u64), D::Error>
 where
     T: Deserialize<'de>,
@@ -19,13 +19,13 @@ where
     Ok((value, ignored.get()))
 }
 
-/// Any part of serde's machinery, and what lies inside it.
+/// Wraps any part of serde's machinery, and everything nested in it.
 struct Counting<'a, T> {
     inner: T,
     ignored: &'a Cell<u64>,
 }
 
-/// What holds no fields is left to the deserializer itself.
+/// Delegates types without fields to the inner deserializer.
 macro_rules! leave {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -75,7 +75,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counting<'_, D> {
         self.inner.deserialize_unit_struct(name, visitor)
     }
 
-    // The wire's enums are words.
+    // Enums are plain strings in reports.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(ignored_in(&batch), 0);
         let unknown = r#"{"later":[{"deep":1},2],"#;
         let objects = batch.matches('{').count();
-        // Of `defects` a word is a field, as of any other.
+        // `defects` is an object too: an unknown key in it counts as in any other object.
         assert_eq!(ignored_in(&batch.replace('{', unknown)), objects as u64);
     }
 

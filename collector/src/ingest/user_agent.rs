@@ -7,8 +7,8 @@ use std::cell::LazyCell;
 use beacon::{Page, StreamReport};
 use memchr::memmem;
 
-/// Says where they come from in all reports of a page that name neither browser nor system themselves: a
-/// sender that names one may be a relay, whose own header says nothing of the page.
+/// Adds the families to all pages that name neither browser nor system themselves. A sender that names one
+/// may be a relay, whose own `User-Agent` says nothing about the page.
 pub(crate) fn add_families<'a>(agent: &[u8], reports: impl Iterator<Item = &'a mut StreamReport>) {
     let families = LazyCell::new(|| Families::of(agent));
     for page in reports.filter_map(|report| report.page.as_mut()) {
@@ -21,17 +21,17 @@ pub(crate) fn add_families<'a>(agent: &[u8], reports: impl Iterator<Item = &'a m
     }
 }
 
-/// Words of the lists in `normalize.rs`.
+/// Values from the lists in `normalize.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Families {
     browser: &'static str,
     os: &'static str,
-    /// `None` on a system that is not known.
+    /// `None` if the system is unknown.
     device: Option<&'static str>,
 }
 
 impl Families {
-    /// `None` where a sender says nothing.
+    /// `None` if the `User-Agent` is empty.
     fn of(agent: &[u8]) -> Option<Self> {
         if agent.is_empty() {
             return None;
@@ -57,7 +57,7 @@ impl Families {
     }
 
     fn name(self, page: &mut Page) {
-        // An iPad takes itself for a Mac, but no Mac is a tablet, which is what the page saw.
+        // An iPad sends the `User-Agent` of a Mac. But the page reported a tablet, and no Mac is one.
         let pad = self.os == "macos" && page.device.as_deref() == Some("tablet");
         page.browser = Some(Cow::Borrowed(self.browser));
         page.os = Some(Cow::Borrowed(if pad { "ios" } else { self.os }));
@@ -67,8 +67,8 @@ impl Families {
     }
 }
 
-/// Families, and the words that each is known by. The first found decides, as each browser names those
-/// that it wants to be taken for after itself.
+/// Families, each with the words that identify it. The first match wins: a browser comes before those whose
+/// names its `User-Agent` contains as well.
 const BROWSERS: &[(&str, &[&str])] = &[
     ("edge", &["Edg"]),
     ("opera", &["OPR/"]),
@@ -90,7 +90,7 @@ const SYSTEMS: &[(&str, &[&str])] = &[
 
 const UNKNOWN: &str = "other";
 
-/// Those of browsers are shorter, and what is longer is not worth the time.
+/// Longer than the `User-Agent` of any browser; searching the rest is not worth the time.
 const MOST_BYTES: usize = 1024;
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
     const MAC: &str =
         "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.0 Safari/605.1.15";
 
-    /// What a report says of its page once this agent has sent it.
+    /// The page of a report after this agent's families were added to it.
     fn with_families(agent: &[u8], page: Option<Page>) -> Option<Page> {
         let mut report = StreamReport { page, ..StreamReport::new("0") };
         add_families(agent, std::iter::once(&mut report));

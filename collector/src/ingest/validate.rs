@@ -25,8 +25,8 @@ pub(crate) struct ValidatedBatch {
     pub(crate) discarded: Discarded,
 }
 
-/// Takes a body apart, and judges every report in it. `agent` is its sender's `User-Agent`, empty where
-/// there is none.
+/// Parses a body, and checks every report in it. `agent` is the sender's `User-Agent`, empty if it is
+/// missing.
 pub(crate) fn validate(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
     let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, ignored_fields) =
@@ -54,7 +54,7 @@ fn parse(text: &str) -> Result<(Body, u64), serde_json::Error> {
     Ok(parsed)
 }
 
-/// A [`beacon::Batch`] of which no more is built than may be in it.
+/// A [`beacon::Batch`] that builds no more reports than a batch may have.
 #[derive(Deserialize)]
 struct Body {
     #[serde(deserialize_with = "reports")]
@@ -112,7 +112,7 @@ fn accept(
     Ok(AcceptedReport { id, report })
 }
 
-/// By the id alone, so that all revisions of a stream are in or out, on every collector.
+/// Decides by the id alone, so that all revisions of a stream are in or out, on every collector.
 fn is_in_sample(id: StreamId, share: f64) -> bool {
     (spread(id) as f64) < share * (1_u64 << 53) as f64
 }
@@ -125,7 +125,7 @@ fn parse_id(id: &str) -> Result<StreamId, Refused> {
     u128::from_str_radix(id, 16).map_err(|_| Refused::field("id", problem))
 }
 
-/// Holds every field to its row in the table.
+/// Checks every field against its rule in the field table.
 fn check_fields(report: &StreamReport) -> Result<(), Refused> {
     let mut checked = Ok(());
     report.visit(&mut |field, value| {
@@ -176,7 +176,7 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Refused> {
     }
 }
 
-/// Moments read from one clock cannot come before what they follow.
+/// Checks that no moment is earlier than one that it has to follow: all were read from one clock.
 fn check_order(report: &StreamReport) -> Result<(), Refused> {
     let mut moments: Vec<(&str, f64)> = Vec::with_capacity(StreamReport::FIELDS.len());
     let mut checked = Ok(());
@@ -204,8 +204,8 @@ fn check_gaps(report: &StreamReport) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What of any script is seen on a line, emoji too: nothing that could break a line, a log or the order of
-/// writing.
+/// Accepts visible text of any script on one line, emoji included. Refuses characters that could break a
+/// line, a log or the writing direction.
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         || text.chars().all(|c| match c.general_category_group() {
@@ -216,7 +216,7 @@ fn is_printable(text: &str) -> bool {
         })
 }
 
-/// Why a report is refused, before its place in the batch is known.
+/// Why a report is refused, before its index in the batch is known.
 enum Refused {
     Version(u32),
     Field { field: Cow<'static, str>, problem: Cow<'static, str> },
@@ -227,7 +227,7 @@ impl Refused {
         Self::Field { field: field.into(), problem: problem.into() }
     }
 
-    /// The same of a field in a group.
+    /// The same for a field inside a group.
     fn inside(self, group: &str) -> Self {
         match self {
             Self::Field { field, problem } => {
@@ -252,12 +252,11 @@ fn unknown_version(index: usize, version: u64) -> ApiError {
     ApiError::new(Reason::UnknownVersion, message)
 }
 
-/// What is wrong with a body that did not parse. Costs a second look at it, which good bodies do
-/// not pay.
+/// Explains why a body did not parse. It parses the body once more, a cost that valid bodies do not have.
 fn explain(text: &str, error: &serde_json::Error) -> ApiError {
     match error.classify() {
         Category::Data => explain_data(text),
-        // serde_json's text here is of its own words and a place, never of the body.
+        // serde_json's message consists of its own words and a position. It never quotes the body.
         Category::Io | Category::Syntax | Category::Eof => {
             ApiError::new(Reason::BadJson, format!("the body is not JSON: {error}"))
         }
@@ -265,7 +264,7 @@ fn explain(text: &str, error: &serde_json::Error) -> ApiError {
 }
 
 fn explain_data(text: &str) -> ApiError {
-    // A later version may have changed types: its number says more than the field it broke at.
+    // A later schema version may have changed types: the version explains more than the field that failed.
     if let Ok(versions) = serde_json::from_str::<Versions>(text) {
         let other = |report: &&Version| report.v.is_some_and(|v| v != u64::from(SCHEMA_VERSION));
         if let Some(index) = versions.reports.iter().position(|report| other(&report))
@@ -279,7 +278,7 @@ fn explain_data(text: &str) -> ApiError {
         Err(error) => format!("{}: {}", error.path(), error.inner()),
         Ok(_) => "the body has a field of a wrong type".to_owned(),
     };
-    // The text quotes the value it did not expect, however long that is.
+    // The message quotes the unexpected value, however long it is.
     ApiError::new(Reason::BadField, message.chars().take(LONGEST_MESSAGE).collect::<String>())
 }
 
@@ -293,10 +292,10 @@ struct Version {
     v: Option<u64>,
 }
 
-/// Clocks that step by up to a millisecond may round two moments apart.
+/// Clocks with a resolution of up to 1 ms may round two moments apart.
 const TOLERANCE_MS: f64 = 1.0;
 const LONGEST_MESSAGE: usize = 300;
-/// Letters and marks of Unicode that nothing is drawn for: two names that differ by them alone look the same.
+/// Unicode letters and marks that are drawn as nothing: two names that differ only by them look the same.
 const UNSEEN: [RangeInclusive<char>; 9] = [
     '\u{34f}'..='\u{34f}',
     '\u{115f}'..='\u{1160}',
@@ -304,11 +303,11 @@ const UNSEEN: [RangeInclusive<char>; 9] = [
     '\u{180b}'..='\u{180f}',
     '\u{2800}'..='\u{2800}',
     '\u{3164}'..='\u{3164}',
-    // But the one by which a sign is an emoji.
+    // U+FE0F is allowed: it turns a character into an emoji.
     '\u{fe00}'..='\u{fe0e}',
     '\u{ffa0}'..='\u{ffa0}',
     '\u{e0100}'..='\u{e01ef}',
 ];
-/// Emoji are joined by it, and letters of some scripts; the other keeps letters apart.
+/// Joins emoji, and letters of some scripts. The non-joiner keeps letters apart.
 const JOINER: char = '\u{200d}';
 const NON_JOINER: char = '\u{200c}';

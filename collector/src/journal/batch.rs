@@ -9,53 +9,53 @@ use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 
-/// Reports that are to be kept or refused together.
+/// Reports that are stored or refused together.
 pub(crate) struct Batch {
     pub(crate) received_ms: i64,
-    /// `None` where nobody says.
+    /// `None` if unknown.
     pub(crate) country: Option<Country>,
     /// At least one.
     pub(crate) reports: Vec<AcceptedReport>,
     pub(crate) discarded: Discarded,
 }
 
-/// What a frame holds of a batch.
+/// One record of a batch's frame.
 enum Item<'a> {
     Report(&'a AcceptedReport),
     Discarded(Discarded),
 }
 
-/// A batch that stands in the journal, as it was written.
+/// A batch in the journal, in its encoded form.
 pub(crate) struct WrittenBatch {
     pub(super) frame: Frame,
     pub(super) position: u64,
 }
 
-/// A batch that stands in the journal.
+/// A batch in the journal, decoded.
 pub(crate) struct JournaledBatch {
     pub(crate) received_ms: i64,
     pub(crate) reports: Vec<JournaledReport>,
     pub(crate) discarded: Discarded,
-    /// Position of what follows it.
+    /// Position after the batch.
     pub(crate) end: u64,
 }
 
-/// A report that stands in the journal.
+/// A report in the journal.
 pub(crate) struct JournaledReport {
     pub(crate) id: StreamId,
-    /// Of the client that sent it. `None` where nobody said.
+    /// Country of the client that sent it. `None` if unknown.
     pub(crate) country: Option<Country>,
     pub(crate) report: StreamReport,
     pub(crate) at: RecordLocation,
 }
 
-/// What the journal held beside whole batches.
+/// Damage that was found in the journal.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// Batches whose bytes are whole and that are no reports of this version, and stretches that were
-    /// whole once and no longer are.
+    /// Batches with intact bytes that this version cannot read, and ranges that were intact once and are
+    /// damaged now.
     pub(crate) unreadable: u64,
-    /// Ends of the journal that were being written when the process or the machine died.
+    /// Incomplete writes at the end of the journal, from when the process or the machine died.
     pub(crate) torn: u64,
 }
 
@@ -71,17 +71,17 @@ impl Batch {
 }
 
 impl WrittenBatch {
-    /// As a restart would find it. `None` where that would find no reports in it.
+    /// Decodes the batch as a restart would. `None` if a restart would find no reports in it.
     pub(crate) fn unpack(&self) -> Option<JournaledBatch> {
         unpack(self.position, self.frame.payload(), self.end())
     }
 
-    /// What it holds in memory, and of the queue's room.
+    /// Its memory, which counts toward the queue's limit.
     pub(crate) const fn memory_bytes(&self) -> usize {
         self.frame.memory_bytes()
     }
 
-    /// Position of what follows it.
+    /// Position after the batch.
     pub(super) const fn end(&self) -> u64 {
         self.position + self.frame.len() as u64
     }

@@ -11,7 +11,7 @@ use std::thread::{self, ThreadId};
 
 use crate::http::error::Reason;
 
-/// What became of a group.
+/// Result of writing a group.
 pub(super) type Outcome = Result<(), Reason>;
 
 /// Requests that wait for the same group.
@@ -24,34 +24,34 @@ struct State {
     lanes: Vec<Lane>,
 }
 
-/// Those that wait on the same thread.
+/// Requests that wait on the same thread.
 struct Lane {
     thread: ThreadId,
-    /// By place; `None` for one that has gone away.
+    /// By slot; `None` for a request that was cancelled.
     wakers: Vec<Option<Waker>>,
 }
 
-/// Where a request waits.
+/// Slot in which a request waits.
 #[derive(Clone, Copy)]
 struct WaiterSlot {
     lane: usize,
     waker: usize,
 }
 
-/// What one request waits for.
+/// Resolves with the outcome of the group, for one request.
 pub(super) struct CommitFuture {
     waiters: Arc<CommitWaiters>,
-    /// Once it was asked and there was no answer.
+    /// Set by the first poll that finds no outcome.
     place: Option<WaiterSlot>,
 }
 
 impl CommitWaiters {
-    /// One more that waits.
+    /// Adds a waiting request.
     pub(super) fn join(self: &Arc<Self>) -> CommitFuture {
         CommitFuture { waiters: self.clone(), place: None }
     }
 
-    /// Says what became of the group. The first word counts.
+    /// Sets the outcome of the group. Only the first call has an effect.
     pub(super) fn resolve(&self, outcome: Outcome) {
         let mut state = self.state();
         if state.outcome.is_some() {
@@ -83,7 +83,7 @@ impl State {
 }
 
 impl CommitFuture {
-    /// Leaves its place, and wakes the others of its thread if there is something to tell them.
+    /// Frees its slot. If the outcome is known, wakes the other requests of its thread.
     fn leave(place: Option<WaiterSlot>, mut state: MutexGuard<'_, State>) {
         let Some(WaiterSlot { lane, waker }) = place else { return };
         let resolved = state.outcome.is_some();
@@ -118,7 +118,7 @@ impl Future for CommitFuture {
     }
 }
 
-/// Who goes away may be the one that was to wake the others.
+/// The dropped future may be the one that was to wake the others.
 impl Drop for CommitFuture {
     fn drop(&mut self) {
         if self.place.is_some() {
@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(waiters.state().lanes[0].wakers.len(), 8, "all wait");
             let outside = waiters.clone();
             thread::spawn(move || outside.resolve(Err(Reason::Overloaded))).join().unwrap();
-            // The first of them was woken, and goes away before it runs.
+            // The first of them was woken, and is aborted before it runs.
             handles[..gone].iter().for_each(|handle| handle.abort());
             let mut resolved = 0;
             while let Some(outcome) = waiting.join_next().await {

@@ -11,39 +11,39 @@
 //! 24         …   each record: its length (4), then its bytes as `record.rs` has them
 //! ```
 //!
-//! The position is part of the head's sum because files are used again: what an earlier life left
-//! behind is no frame where it stands now.
+//! The position is part of the head's checksum because files are reused: bytes from a file's earlier use are not a
+//! valid frame at their new position.
 
 use memchr::memmem;
 
-/// One batch as it will stand in the journal; the position is filled in when it is known.
+/// One batch in its encoded form; the position is filled in when it is known.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// With the mark of the journal's end behind it.
+    /// The mark of the journal's end follows the frame.
     bytes: Vec<u8>,
     payload_sum: u32,
 }
 
-/// Where a record stands inside its frame.
+/// Location of a record inside its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordRange {
     pub(crate) offset: u32,
     pub(crate) len: u32,
 }
 
-/// What [`next`] finds.
+/// Result of [`next`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Scanned<'a> {
-    /// A whole frame; it ends at `end`.
+    /// An intact frame, which ends at `end`.
     Whole { payload: &'a [u8], end: usize },
-    /// A head whose payload is damaged, up to `end`.
+    /// An intact head whose damaged payload ends at `end`.
     Damaged { end: usize },
     /// No head.
     Nothing,
 }
 
 impl Frame {
-    /// Packs the records of one batch, each as `write` has it.
+    /// Packs the records of one batch. `write` encodes each of them.
     pub(crate) fn pack<T>(
         received_ms: i64,
         records: impl IntoIterator<Item = T>,
@@ -70,7 +70,7 @@ impl Frame {
         &self.bytes[HEAD_BYTES..self.len()]
     }
 
-    /// What it holds in memory.
+    /// Its memory.
     pub(super) const fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
     }
@@ -92,7 +92,7 @@ impl Frame {
         &self.bytes[..self.len()]
     }
 
-    /// The same, with the mark of the journal's end behind it.
+    /// The same, followed by the mark of the journal's end.
     pub(super) fn sealed_last(&mut self, position: u64) -> &[u8] {
         self.sealed(position);
         &self.bytes
@@ -116,14 +116,14 @@ pub(super) fn next(bytes: &[u8], base: u64, at: usize) -> Scanned<'_> {
     }
 }
 
-/// The first place after `at` where a head stands. `None` when none does.
+/// The first position after `at` that has a head. `None` if there is none.
 pub(super) fn resync(bytes: &[u8], base: u64, at: usize) -> Option<usize> {
     let rest = bytes.get(at + 1..)?;
     let heads = memmem::find_iter(rest, &MAGIC).map(|found| at + 1 + found);
     heads.into_iter().find(|&head| next(bytes, base, head) != Scanned::Nothing)
 }
 
-/// Arrival and records of a payload whose sum was right. `None` when it is none of ours all the same.
+/// Arrival and records of a payload with a valid checksum. `None` if it is not in this format.
 pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<RecordRange>)> {
     let (received_ms, mut rest) = payload.split_first_chunk::<8>()?;
     let mut spans = Vec::new();
@@ -155,11 +155,11 @@ fn head_sum(position: u64, head: &[u8; HEAD_BYTES]) -> u32 {
 
 const MAGIC: [u8; 4] = *b"rumJ";
 const HEAD_BYTES: usize = 16;
-/// What a report takes, more often than not: a larger one makes the frame grow. With one report the frame takes
-/// 512 bytes, which is what allocators give.
+/// Enough for most reports: a larger one makes the frame grow. With one report the frame takes 512 bytes, a
+/// size that allocators provide exactly.
 const USUAL_BYTES: usize = 472;
 
-/// Stands behind the last frame: no head, so that a clean end is told from a torn one.
+/// Follows the last frame. It is not a head, so that recovery can tell a clean end from a torn one.
 pub(super) const END: [u8; HEAD_BYTES] = [0; HEAD_BYTES];
 
 #[cfg(test)]

@@ -15,14 +15,14 @@ use crate::config::Ingest;
 use crate::http::error::Reason;
 use crate::journal::batch::WrittenBatch;
 
-/// Between the workers, the thread that writes and the thread that counts.
+/// Queue between the workers, the thread that writes and the thread that counts.
 pub(crate) struct GroupQueue {
     state: Mutex<State>,
-    /// Something waits to be written and may be.
+    /// Batches wait and may be written.
     to_write: Condvar,
-    /// Something was written.
+    /// Batches were written.
     to_count: Condvar,
-    /// Nothing more will come.
+    /// The queue was closed.
     to_end: Condvar,
     most_batches: usize,
     most_bytes: usize,
@@ -30,26 +30,26 @@ pub(crate) struct GroupQueue {
 
 #[derive(Default)]
 struct State {
-    /// Somebody owns the end of the journal.
+    /// A writer owns the end of the journal.
     writing: bool,
     waiting: Vec<Frame>,
-    /// Whoever leads what is in `waiting` lets others go first.
+    /// The leader of `waiting` lets other tasks enqueue first.
     led: bool,
-    /// Who brought what is in `waiting`.
+    /// Requests whose batches are in `waiting`.
     waiters: Arc<CommitWaiters>,
     written: Vec<WrittenBatch>,
-    /// Held by everything in `waiting`.
+    /// Memory of the batches in `waiting`.
     waiting_bytes: usize,
-    /// Held by what is being written, by everything in `written`, and by what is being counted.
+    /// Memory of batches that are being written, are in `written`, or are being counted.
     uncounted_bytes: usize,
-    /// What was counted cannot be stored, and no more of it is to be held.
+    /// Counted data cannot be stored and has reached its memory limit: new batches are refused.
     stuck: bool,
     closed: bool,
 }
 
-/// What becomes of a batch that was brought.
+/// Result of enqueueing a batch.
 pub(super) enum Entered {
-    /// It is the first of a group.
+    /// It is the first of a group, and its task leads the group.
     Leads(CommitFuture),
     Waits(CommitFuture),
     Refused(Reason),
@@ -57,9 +57,9 @@ pub(super) enum Entered {
 
 /// Batches to be counted, in the order of the journal.
 pub(crate) struct Taken {
-    /// What each holds is given back with [`GroupQueue::counted`].
+    /// [`GroupQueue::counted`] releases their memory.
     pub(crate) written: Vec<WrittenBatch>,
-    /// Nothing will come after these.
+    /// No batches follow these.
     pub(crate) last: bool,
 }
 
@@ -75,7 +75,8 @@ impl GroupQueue {
         }
     }
 
-    /// Takes a batch in. Who leads calls [`lead`](Self::lead) or [`stop_leading`](Self::stop_leading).
+    /// Enqueues a batch. A caller that leads has to call [`lead`](Self::lead) or
+    /// [`stop_leading`](Self::stop_leading).
     pub(super) fn enter(&self, frame: Frame) -> Entered {
         let memory_bytes = frame.memory_bytes();
         let mut state = self.state();
@@ -93,8 +94,8 @@ impl GroupQueue {
         if is_first { Entered::Leads(answer) } else { Entered::Waits(answer) }
     }
 
-    /// The group that the caller leads, to be written by it. `None` when somebody writes or counting is
-    /// behind: then it is left to others.
+    /// Takes the group that the caller leads, for writing. `None` if a writer is active or counting lags
+    /// behind: then the group is left to another writer.
     pub(super) fn lead(&self) -> Option<Group> {
         let mut state = self.state();
         if state.waiting.is_empty() || !self.may_be_written(&state) {
@@ -104,7 +105,7 @@ impl GroupQueue {
         Some(state.take_group())
     }
 
-    /// Leaves the group that the caller leads to the thread, or to who is writing.
+    /// Leaves the group that the caller leads to the journal's thread, or to the active writer.
     pub(super) fn stop_leading(&self) {
         self.leave_to_others(self.state());
     }
@@ -118,8 +119,8 @@ impl GroupQueue {
         }
     }
 
-    /// Everything that waits, as soon as something does and may be written. `None` when nothing will come
-    /// any more.
+    /// Waits until batches wait and may be written, and takes them all. `None` once the queue is closed and
+    /// empty.
     pub(super) fn group(&self) -> Option<Group> {
         let mut state = self.state();
         while !self.has_group(&state) {
@@ -131,8 +132,8 @@ impl GroupQueue {
         Some(state.take_group())
     }
 
-    /// The group stands from `position` on, or nowhere. Gives back what waits, if the same writer
-    /// `goes_on`.
+    /// Ends the write of a group, which begins at `position` or was not written. Returns the next group if
+    /// the same writer `goes_on`.
     pub(super) fn wrote(&self, mut group: Group, position: Option<u64>, goes_on: bool) -> Option<Group> {
         let next = self.put_down(mem::take(&mut group.frames), position, goes_on);
         group.waiters.resolve(position.map(drop).ok_or(Reason::StorageUnavailable));
@@ -170,7 +171,8 @@ impl GroupQueue {
         Some(group)
     }
 
-    /// Nobody writes any more; who waits for that is woken, and who counts if nothing was written before.
+    /// Releases the end of the journal. Wakes the next writer, and the counting thread if nothing was written
+    /// before.
     fn hand_on(&self, mut state: MutexGuard<'_, State>, was_empty: bool) {
         state.writing = false;
         let write = self.has_group(&state) || state.closed;
@@ -183,7 +185,7 @@ impl GroupQueue {
         }
     }
 
-    /// What was written since the last call. Waits for it until `until`.
+    /// Batches that were written since the last call. Waits for them until `until`.
     pub(crate) fn take(&self, until: Instant) -> Taken {
         let mut state = self.state();
         while state.written.is_empty() && !state.is_over() {
@@ -199,7 +201,7 @@ impl GroupQueue {
         Taken { written, last }
     }
 
-    /// Lets batches come together for so long, or until nothing will come any more.
+    /// Lets batches accumulate for `length`, or until the queue is closed.
     pub(crate) fn gather(&self, length: Duration) {
         let until = Instant::now() + length;
         let mut state = self.state();
@@ -212,7 +214,7 @@ impl GroupQueue {
         }
     }
 
-    /// So many bytes are no longer held. While `stuck`, no more are taken in.
+    /// Releases the memory of counted batches. While `stuck`, new batches are refused.
     pub(crate) fn counted(&self, memory_bytes: usize, stuck: bool) {
         let mut state = self.state();
         state.uncounted_bytes -= memory_bytes;
@@ -224,17 +226,18 @@ impl GroupQueue {
         }
     }
 
-    /// Something waits and may be written, and its leader leaves it to others, or may never come back to it.
+    /// Batches wait, may be written, and have no leader. Once closed, their leader may never return, so it
+    /// does not matter.
     const fn has_group(&self, state: &State) -> bool {
         !state.waiting.is_empty() && (!state.led || state.closed) && self.may_be_written(state)
     }
 
-    /// Nobody writes just now, and counting keeps up.
+    /// No writer is active, and counting keeps up.
     const fn may_be_written(&self, state: &State) -> bool {
         !state.writing && state.uncounted_bytes <= self.most_bytes
     }
 
-    /// Takes the end of the journal, if nobody writes there.
+    /// Claims the end of the journal, unless a writer owns it.
     pub(super) fn begin_probe(&self) -> bool {
         !mem::replace(&mut self.state().writing, true)
     }
@@ -250,7 +253,7 @@ impl GroupQueue {
         self.to_end.notify_one();
     }
 
-    /// Nothing will be counted any more: what waits is not written.
+    /// Counting has stopped: refuses all waiting batches, and writes none of them.
     pub(crate) fn abort(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -267,13 +270,13 @@ impl GroupQueue {
     }
 }
 
-/// What is written together.
+/// Batches that are written together.
 pub(super) struct Group {
     pub(super) frames: Vec<Frame>,
     waiters: Arc<CommitWaiters>,
 }
 
-/// Whatever happens to a group, nobody waits for ever.
+/// A group that is dropped without an outcome has failed. No request waits forever.
 impl Drop for Group {
     fn drop(&mut self) {
         self.waiters.resolve(Err(Reason::StorageUnavailable));
@@ -281,12 +284,12 @@ impl Drop for Group {
 }
 
 impl State {
-    /// Closed, and nothing is on its way any more.
+    /// Closed, and no batch waits or is being written.
     const fn is_over(&self) -> bool {
         self.closed && !self.writing && self.waiting.is_empty()
     }
 
-    /// Everything that waits is being written now.
+    /// Takes all waiting batches, which are being written from now on.
     fn take_group(&mut self) -> Group {
         self.writing = true;
         self.led = false;

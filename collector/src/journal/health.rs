@@ -1,11 +1,11 @@
-//! Whether beacons can be stored, as the last writes showed.
+//! Whether beacons can be stored, judging by the last writes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::{error, info};
 
-/// Whether beacons can be kept, as the last attempts showed.
+/// Whether beacons can be stored, judging by the last attempts.
 #[derive(Default)]
 pub(crate) struct Health {
     journal_failed: AtomicBool,
@@ -14,7 +14,7 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Neither journal nor store may fail for beacons to be welcome.
+    /// Whether the journal or the store has failed: beacons are accepted only while both work.
     pub(crate) fn storage_failed(&self) -> bool {
         self.journal_failed.load(Ordering::Relaxed) || self.store_failed.load(Ordering::Relaxed)
     }
@@ -35,7 +35,7 @@ impl Health {
         answered(&self.store_failed, result, "store");
     }
 
-    /// Until the next write is done.
+    /// Marks the journal as failed until the next write is complete.
     pub(crate) fn journal_is_too_slow(&self) {
         answered(&self.journal_failed, &Err::<(), _>("a write takes too long"), "journal");
     }

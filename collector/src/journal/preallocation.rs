@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Files whose bytes nobody needs.
+/// Files whose content is no longer needed.
 pub(super) struct PreallocatedSegments {
     files: Mutex<Vec<PathBuf>>,
-    /// There is no room to make any.
+    /// A file could not be created, probably for lack of space.
     cramped: AtomicBool,
 }
 
@@ -19,12 +19,12 @@ impl PreallocatedSegments {
         Self { files: Mutex::new(files), cramped: AtomicBool::new(false) }
     }
 
-    /// One of them, which is the caller's from here on.
+    /// Removes one file, which then belongs to the caller.
     pub(super) fn take(&self) -> Option<PathBuf> {
         self.files().pop()
     }
 
-    /// Takes a file in, under another name; deletes it where there are enough.
+    /// Adds a file under another name, or deletes it if there are enough.
     pub(super) fn add(&self, path: &Path) -> io::Result<()> {
         let mut files = self.files();
         if files.len() >= MOST {
@@ -36,8 +36,8 @@ impl PreallocatedSegments {
         Ok(())
     }
 
-    /// Makes one of so many bytes if there is none. After a failure none is made any more: others may need
-    /// the room.
+    /// Creates a file of `bytes` bytes if there is none. After a failure it creates none any more: other
+    /// files may need the space.
     pub(super) fn make(&self, folder: &Path, bytes: u64) -> io::Result<()> {
         if !self.files().is_empty() || self.cramped.load(Ordering::Relaxed) {
             return Ok(());
@@ -46,7 +46,7 @@ impl PreallocatedSegments {
         let made = fill(&part, bytes).and_then(|()| self.add(&part));
         if made.is_err() {
             self.cramped.store(true, Ordering::Relaxed);
-            // Why it was not made is to be told, not that there may be nothing to remove.
+            // The caller needs the reason for the failure, not that there may be no file to remove.
             let _removed = fs::remove_file(&part);
         }
         made
@@ -57,7 +57,7 @@ impl PreallocatedSegments {
     }
 }
 
-/// A file with all its blocks, and nothing in them.
+/// Creates a file with all its blocks allocated and zeroed.
 fn fill(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::create(path)?;
     let nothing = vec![0; PIECE_BYTES];
@@ -67,10 +67,10 @@ fn fill(path: &Path, bytes: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Of the names of spare files.
+/// Extension of preallocated files.
 pub(super) const EXTENSION: &str = "spare";
 
-/// As many as are let go between two flushes under full load.
+/// As many files as become free between two flushes under full load.
 const MOST: usize = 8;
 
 const PIECE_BYTES: usize = 256 * 1024;

@@ -18,16 +18,16 @@ use crate::report::accepted::Discarded;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 
-/// What the journal holds of a report.
+/// A report as stored in the journal.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Record {
     pub(crate) id: StreamId,
-    /// Of the client that sent it. `None` where nobody said.
+    /// Country of the client that sent it. `None` if unknown.
     pub(crate) country: Option<Country>,
     pub(crate) report: StreamReport,
 }
 
-/// Writes a report whose id is `id`.
+/// Encodes a report whose id is `id`.
 pub(crate) fn write(id: StreamId, country: Option<Country>, report: &StreamReport, into: &mut Vec<u8>) {
     match country {
         None => into.push(REPORT),
@@ -40,7 +40,7 @@ pub(crate) fn write(id: StreamId, country: Option<Country>, report: &StreamRepor
     report.write_record(into);
 }
 
-/// The record that the bytes are. `None` when no known layout explains them.
+/// Decodes a record. `None` if its layout is unknown or its bytes are damaged.
 pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
     match bytes.split_first()? {
         (&REPORT, rest) => read_report(None, rest),
@@ -56,14 +56,14 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
     }
 }
 
-/// Writes what of a batch was left out.
+/// Encodes the counts of reports and fields that a batch left out.
 pub(crate) fn write_discarded(Discarded { sampled_out, ignored_fields }: Discarded, into: &mut Vec<u8>) {
     into.push(DISCARDED);
     put_number(sampled_out, into);
     put_number(ignored_fields, into);
 }
 
-/// What of a batch was left out. `None` when the bytes are no such record.
+/// Decodes the counts of reports and fields that a batch left out. `None` if this is another record.
 pub(crate) fn read_discarded(bytes: &[u8]) -> Option<Discarded> {
     let (&DISCARDED, mut from) = bytes.split_first()? else { return None };
     let discarded =

@@ -7,20 +7,20 @@ use std::os::unix::fs::FileExt;
 use super::frame::{self, END, Scanned};
 use super::segments::{Segment, Segments, is_lost};
 
-/// What was found beside the frames.
+/// Findings of a recovery, apart from the frames.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Recovered {
     /// Position after the last whole frame.
     pub(super) end: u64,
     /// Bytes of a frame that was being written when the process or the machine died.
     pub(super) torn_bytes: u64,
-    /// Stretches that were written whole and no longer are, or that the disk does not give back.
+    /// Ranges that were written completely and are damaged now, or that the disk cannot read.
     pub(super) damaged: u64,
     pub(super) damaged_bytes: u64,
 }
 
-/// Hands out every whole frame from `from` on with its position: the payload, and the position of its
-/// end. `from` is where a frame begins, or before all that is kept.
+/// Calls `each` for every intact frame from `from` on, with its position, its payload and the position after
+/// it. `from` is the position of a frame, or lies before everything that is stored.
 pub(super) fn replay<E: From<io::Error>>(
     segments: &Segments,
     from: u64,
@@ -48,7 +48,7 @@ pub(super) fn replay<E: From<io::Error>>(
     Ok(recovered)
 }
 
-/// Hands out the frames of one file from `at` on, and gives back where the last one ends.
+/// Calls `each` for the frames of one file from `at` on. Returns where the last one ends.
 fn scan<E>(
     bytes: &[u8],
     base: u64,
@@ -74,10 +74,10 @@ fn scan<E>(
     }
 }
 
-/// The bytes of a file.
+/// Content of a file.
 struct SegmentBytes {
     bytes: Vec<u8>,
-    /// Where the last page ends that the disk does not give back; 0 when it gives all.
+    /// End of the last page that the disk cannot read; 0 if it can read all.
     lost_until: usize,
 }
 
@@ -92,7 +92,7 @@ fn read(segment: &Segment, next_base: Option<u64>) -> io::Result<SegmentBytes> {
     }
 }
 
-/// What of a file can still be read. In place of a lost page stands what is no frame and no end.
+/// Reads a file page by page. A lost page is filled with bytes that are neither a frame nor an end.
 fn read_pages(segment: &Segment, mut bytes: Vec<u8>) -> io::Result<SegmentBytes> {
     let (mut at, mut lost_until) = (0, 0);
     for page in bytes.chunks_mut(PAGE_BYTES) {
@@ -119,5 +119,5 @@ impl Recovered {
     }
 }
 
-/// Disks lose no less than a sector, and the system reads by the page.
+/// Disks lose at least a sector, and the system reads whole pages.
 const PAGE_BYTES: usize = 4_096;

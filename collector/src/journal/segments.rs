@@ -19,7 +19,7 @@ use super::preallocation::{self, PreallocatedSegments};
 use super::record::{self, Record};
 use crate::config::Sync;
 
-/// Where a report's bytes stand in the journal.
+/// Location of a report's bytes in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordLocation {
     pub(crate) position: u64,
@@ -30,10 +30,11 @@ pub(crate) struct RecordLocation {
 pub(crate) struct Segments {
     folder: PathBuf,
     sync: Sync,
-    /// From the oldest to the one that is written.
+    /// Oldest first; the last one is being written.
     files: Mutex<VecDeque<Segment>>,
     spares: PreallocatedSegments,
-    /// The log says once that a disk loses what it held: questions may ask for the same again and again.
+    /// Set by the first log message about lost data, which is the only one: queries may read the same record
+    /// often.
     told_of_loss: AtomicBool,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Segment {
 }
 
 impl Segments {
-    /// Opens the folder, made when missing.
+    /// Opens the folder, and creates it if it is missing.
     pub(crate) fn open(folder: &Path, sync: Sync) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let (mut files, mut spares) = (Vec::new(), Vec::new());
@@ -64,19 +65,19 @@ impl Segments {
         Ok(Self { folder: folder.into(), sync, files, spares, told_of_loss: AtomicBool::new(false) })
     }
 
-    /// The report at `at`. `None` when it is no longer kept, or the disk has lost it.
+    /// The report at `at`. `None` if it is no longer stored, or if the disk has lost it.
     pub(crate) fn report(&self, at: RecordLocation) -> io::Result<Option<StreamReport>> {
         Ok(self.record(at)?.map(|record| record.report))
     }
 
-    /// The same, with what is known beside it.
+    /// The report at `at` with its id and country.
     pub(crate) fn record(&self, at: RecordLocation) -> io::Result<Option<Record>> {
         Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)))
     }
 
     fn read(&self, at: RecordLocation) -> io::Result<Option<Vec<u8>>> {
         let holds = |segment: &&Segment| segment.base <= at.position;
-        // A file that is being read is not used again: see `drop_before`.
+        // A file is not reused while it is being read: see `drop_before`.
         let Some(segment) = self.files().iter().rev().find(holds).cloned() else { return Ok(None) };
         let mut bytes = vec![0; at.len as usize];
         match segment.file.read_exact_at(&mut bytes, at.position - segment.base) {
@@ -92,7 +93,7 @@ impl Segments {
         }
     }
 
-    /// Lets go of every file that ends at or before `position`.
+    /// Removes every file that ends at or before `position`.
     pub(crate) fn drop_before(&self, position: u64) -> io::Result<()> {
         loop {
             let mut files = self.files();
@@ -107,12 +108,12 @@ impl Segments {
 
     fn retire(&self, Segment { base, file }: Segment) -> io::Result<()> {
         let path = self.path(base);
-        // Whoever still reads it must not find another's bytes in it.
+        // A request that still reads this file must not find another file's bytes in it.
         if Arc::try_unwrap(file).is_err() { fs::remove_file(path) } else { self.spares.add(&path) }
     }
 
-    /// Sees to it that there is a file to go on in, where writes wait for the disk. Not while the first holds
-    /// next to nothing: most collectors take long to come to a second.
+    /// Preallocates the next file if writes wait for the disk. It does so only once the newest file has some
+    /// content: most collectors take long to need a second one.
     pub(crate) fn lay_by(&self) -> io::Result<()> {
         let Some(newest) = self.files().back().cloned() else { return Ok(()) };
         if self.sync == Sync::Normal || newest.file.metadata()?.len() < SEGMENT_BYTES / 8 {
@@ -121,7 +122,7 @@ impl Segments {
         self.spares.make(&self.folder, SEGMENT_BYTES)
     }
 
-    /// A new file for what comes after `base`.
+    /// Creates the file for everything from `base` on.
     fn begin(&self, base: u64) -> io::Result<Segment> {
         let path = self.path(base);
         let mut options = OpenOptions::new();
@@ -135,7 +136,7 @@ impl Segments {
         }
         let segment = Segment { base, file: Arc::new(file) };
         let mut files = self.files();
-        // One of the same base holds nothing: it was begun, and then could not be written.
+        // An earlier file with the same base is empty: it was created, and could not be written.
         files.retain(|other| other.base != base);
         files.push_back(segment.clone());
         Ok(segment)
@@ -150,19 +151,20 @@ impl Segments {
     }
 }
 
-/// The end of the journal, where it grows.
+/// Writes to the end of the journal.
 pub(super) struct SegmentWriter {
     segments: Arc<Segments>,
     /// `None` before the first group, and after a failure.
     active: Option<Segment>,
-    /// What a failure may have left behind the end of this file, which is to be cut away first.
+    /// A file in which a failed write may have left bytes after the end. They are cut off before the next
+    /// write.
     torn: Option<Segment>,
-    /// Position after the last frame that was kept.
+    /// Position after the last complete frame.
     end: u64,
 }
 
 impl SegmentWriter {
-    /// Goes on at `end`, in the newest file if it reaches to there.
+    /// Continues at `end`, in the newest file if it extends to that position.
     pub(super) fn resume(segments: Arc<Segments>, end: u64) -> io::Result<Self> {
         let newest = segments.files().back().cloned();
         let mut log = Self { segments, active: None, torn: None, end };
@@ -176,7 +178,7 @@ impl SegmentWriter {
         Ok(log)
     }
 
-    /// Keeps one frame, and gives back its position. After an error nothing of it is left.
+    /// Appends one frame, and returns its position. After an error none of its bytes remain.
     pub(super) fn append(&mut self, frame: &mut Frame) -> io::Result<u64> {
         let position = self.end;
         let len = frame.len();
@@ -184,7 +186,8 @@ impl SegmentWriter {
         Ok(position)
     }
 
-    /// Keeps many, all or none, and gives back the position of the first; `scratch` is for their bytes.
+    /// Appends all frames or none, and returns the position of the first. `scratch` is a buffer for their
+    /// bytes.
     pub(super) fn append_all(&mut self, frames: &mut [Frame], scratch: &mut Vec<u8>) -> io::Result<u64> {
         if let [one] = frames {
             return self.append(one);
@@ -201,12 +204,12 @@ impl SegmentWriter {
         Ok(position)
     }
 
-    /// Whether the disk takes bytes again. None of these are kept.
+    /// Tests whether the disk accepts bytes again. None of them are kept.
     pub(super) fn probe(&mut self) -> io::Result<()> {
         self.write(&[0; PROBE_BYTES], 0)
     }
 
-    /// Writes `bytes` at the end, of which the first `batch` stay.
+    /// Writes `bytes` at the end, and keeps the first `batch` of them.
     fn write(&mut self, bytes: &[u8], batch: usize) -> io::Result<()> {
         self.mend()?;
         let segment = self.segment()?;
@@ -217,11 +220,11 @@ impl SegmentWriter {
             }
         });
         if let Err(error) = written {
-            // What was refused must not be found at the next start. After a failed sync nobody knows
-            // what of a file is on the disk: it is not written again.
+            // A refused batch must not be found at the next start. After a failed sync, the content of the
+            // file on the disk is unknown: it is not written again.
             self.torn = Some(segment);
             self.active = None;
-            // If that fails too, it is tried again before the next write.
+            // If this fails too, the next write repeats it first.
             let _mended = self.mend();
             return Err(error);
         }
@@ -241,7 +244,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// The file that the next group goes to.
+    /// The file for the next group.
     fn segment(&self) -> io::Result<Segment> {
         match &self.active {
             Some(active) if self.end - active.base < SEGMENT_BYTES => Ok(active.clone()),
@@ -250,24 +253,24 @@ impl SegmentWriter {
     }
 }
 
-/// The disk says that it cannot read these bytes: it will say so again, and can read others.
+/// The disk cannot read these bytes. A retry would fail too, but other bytes may be readable.
 pub(super) fn is_lost(error: &io::Error) -> bool {
     error.raw_os_error() == Some(EIO)
 }
 
-/// Position of the first byte of a file of this name. `None` for what is no file of the journal.
+/// Position of the first byte of the file with this name. `None` if it is not a file of the journal.
 pub(crate) fn base_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
     (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// A file is full from here on. Small enough to be let go soon, large enough that its making is rare.
+/// Size from which on a file is full: small enough to be removed soon, large enough that new files are rare.
 const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// More than a file system keeps aside for one file.
+/// More than a file system reserves for one file in advance.
 const PROBE_BYTES: usize = 64 * 1024;
 
-/// The same number on every Unix.
+/// EIO has the same value on every Unix.
 const EIO: i32 = 5;
 
 const EXTENSION: &str = "log";

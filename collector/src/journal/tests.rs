@@ -15,10 +15,10 @@ use super::segments::{SegmentWriter, Segments};
 use super::*;
 use crate::report::accepted::Discarded;
 
-/// A journal on a folder of its own, of frames that hold one text each.
+/// A journal in its own folder. Each frame contains one text.
 struct Fixture {
     folder: TempDir,
-    /// Position after each frame, the first being where the journal begins.
+    /// Position after each frame. The first entry is the beginning of the journal.
     ends: Vec<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Fixture {
         SegmentWriter::resume(self.segments(), end).unwrap()
     }
 
-    /// The numbers of the frames that are given back, and what is said of the rest.
+    /// Numbers of the replayed frames, and the findings about the rest.
     fn replayed(&self, from: u64) -> (Vec<usize>, Recovered) {
         let mut numbers = Vec::new();
         let recovered = replay(&self.segments(), from, |_, payload, _| {
@@ -139,7 +139,7 @@ fn a_group_stands_as_its_frames_do() {
     assert_eq!((numbers, found.torn_bytes, found.end), ((0..9).collect(), 0, position + len));
 }
 
-/// Enough for three files, in frames of 1 MiB.
+/// Three files, in frames of 1 MiB.
 fn large() -> Fixture {
     let mut fixture = Fixture { folder: TempDir::new().unwrap(), ends: vec![0] };
     let mut log = fixture.log(0);
@@ -246,7 +246,7 @@ async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
 }
 
 proptest! {
-    /// However the bytes end and whatever stands behind: all frames before the cut, and none that was
+    /// After any cut, followed by any bytes: replay returns all frames before the cut, and none that was
     /// never written.
     #[test]
     fn replay_after_any_cut_is_what_was_answered(
@@ -256,7 +256,7 @@ proptest! {
         let cut = (fixture.ends[frames] as f64 * cut) as usize;
         let written = fs::read(&fixture.files()[0]).unwrap();
         let bytes = [&written[..cut], &behind].concat();
-        // By chance what stands behind may be what was cut away.
+        // The bytes after the cut may equal the original ones by chance.
         let same = written.iter().zip(&bytes).take_while(|(was, is)| was == is).count() as u64;
         fs::write(&fixture.files()[0], bytes).unwrap();
         let whole = fixture.ends.iter().rposition(|end| *end <= same).unwrap();
@@ -265,7 +265,7 @@ proptest! {
         prop_assert_eq!(found.end, fixture.ends[whole]);
     }
 
-    /// From wherever the store is, and whatever bytes the files hold: no panic, and an end.
+    /// From any position, in files of any content: replay ends, and does not panic.
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..500), from in 0..600_u64) {
         let folder = TempDir::new().unwrap();

@@ -11,10 +11,10 @@ pub(crate) struct AcceptedReport {
     pub(crate) report: StreamReport,
 }
 
-/// What of a batch of good reports is not kept, but counted.
+/// Items of a valid batch that are counted but not stored.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Discarded {
-    /// Reports that lie outside their site's `sample`.
+    /// Reports outside their site's `sample`.
     pub(crate) sampled_out: u64,
     /// Fields that this version does not know.
     pub(crate) ignored_fields: u64,

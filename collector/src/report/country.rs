@@ -5,7 +5,7 @@
 pub(crate) struct Country([u8; 2]);
 
 impl Country {
-    /// The country of a code. `None` for what is no country's, such as `XX`, `T1` and `EU`.
+    /// The country with this code. `None` if no country has it, as with `XX`, `T1` and `EU`.
     pub(crate) fn of_code(code: &str) -> Option<Self> {
         let code: [u8; 2] = code.as_bytes().try_into().ok()?;
         let code = code.map(|letter| letter.to_ascii_uppercase());
@@ -17,13 +17,13 @@ impl Country {
         str::from_utf8(&self.0).expect("codes are letters")
     }
 
-    /// Its code, as the journal has it.
+    /// Its code, as stored in the journal.
     pub(crate) const fn bytes(self) -> [u8; 2] {
         self.0
     }
 }
 
-/// ISO 3166-1, and Kosovo, which it leaves to its users and which those who know networks agree on.
+/// ISO 3166-1, and `XK` for Kosovo: ISO leaves this code to its users, and network databases agree on it.
 const CODES: &str = "\
     AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS \
     BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE \

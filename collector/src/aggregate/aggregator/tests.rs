@@ -9,7 +9,7 @@ use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Dedupe, Store};
 
-/// Stands for the store and the journal.
+/// Replaces the store and the journal.
 #[derive(Default)]
 struct Past {
     windows: HashMap<WindowKey, Vec<u8>>,
@@ -52,7 +52,7 @@ fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
     while aggregator.evict_some(now_ms, past).unwrap() {}
 }
 
-/// Counts these revisions of one stream, then a peer's revision, then one more.
+/// Counts these revisions of one stream, then a peer's revision, then optionally one more.
 fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u32>) -> (u64, u64) {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
@@ -66,7 +66,7 @@ fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u
     for (position, rev) in revisions.iter().enumerate() {
         apply(&mut aggregator, &mut past, position as u64, *rev);
     }
-    // Heard of twice, as after a restart.
+    // The peer's revision arrives twice, as after a restart.
     for _ in 0..2 {
         aggregator.yield_to_peer(&peer_revisions, &past).unwrap();
         flush(&mut aggregator, &mut past, 60_000);
@@ -87,7 +87,7 @@ fn the_later_revision_counts_wherever_it_is() {
         (&[2], peer_revisions(1, true), None, (1, 0)),
         (&[1], peer_revisions(1, false), None, (1, 0)),
         (&[1], peer_revisions(1, true), None, (0, 1)),
-        // What comes late is known to be older, what comes later counts here again.
+        // A late revision is recognized as older. A later one counts here again.
         (&[0], peer_revisions(2, false), Some(1), (0, 1)),
         (&[0], peer_revisions(2, false), Some(2), (0, 1)),
         (&[0], peer_revisions(2, false), Some(3), (1, 1)),
@@ -106,7 +106,7 @@ fn revisions_of_one_stream_exceed_a_label_limit_once() {
     let mut config = Config::default();
     config.limits.models = 1;
     let (mut past, mut aggregator) = (Past::default(), Aggregator::new(config, LoadedState::default()));
-    // The third names its model in a later revision only.
+    // The third stream names its model in a later revision only.
     let revisions =
         [(1, 0, "a"), (2, 0, "b"), (2, 1, "b"), (2, 2, "c"), (3, 0, "unknown"), (3, 1, "b"), (3, 2, "b")];
     for (position, (id, rev, model)) in revisions.into_iter().enumerate() {
@@ -167,8 +167,8 @@ fn an_open_stream_with_a_lost_report_counts_as_lost_once() {
 }
 
 proptest! {
-    /// The wall clock may jump by days, back and forth, between reports and flushes: every stream is
-    /// counted once, as its latest revision says, in whatever window, whether windows stay in memory or not.
+    /// The wall clock may jump by days, back and forth, between reports and flushes. Every stream counts
+    /// once, with its latest revision, in any window, whether or not windows stay in memory.
     #[test]
     fn no_jump_of_the_clock_loses_or_doubles_a_stream(
         steps in prop::collection::vec((0..6_u128, 0..3_u32, any::<bool>(), -200_000_000..200_000_000_i64), 1..60),

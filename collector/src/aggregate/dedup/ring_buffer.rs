@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-/// Values in the order in which they came.
+/// Values in order of arrival.
 pub(super) struct RingBuffer<T> {
-    /// All of them full but the last.
+    /// All but the last are full.
     pieces: VecDeque<Vec<T>>,
-    /// Values in front of the first piece that have gone.
+    /// Number of values at the front of the first chunk that were removed.
     gone: usize,
     len: usize,
 }
@@ -77,7 +77,7 @@ impl<T> IndexMut<usize> for RingBuffer<T> {
     }
 }
 
-/// Of streams, 64 kB.
+/// A chunk of streams takes 64 kB.
 const PIECE: usize = 1_024;
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Turns of so many in and so many out.
+        /// Rounds of some pushes and some pops.
         #[test]
         fn a_row_is_what_a_queue_of_the_standard_library_is(
             turns in prop::collection::vec((0..3_000_usize, 0..3_000_usize), 1..12),

@@ -110,7 +110,7 @@ fn a_wait_for_text_and_one_for_visible_text_are_kept_apart() {
 }
 
 fn reports() -> impl Strategy<Value = Vec<StreamReport>> {
-    // Of whole numbers sums are the same in any order.
+    // Sums of whole numbers are the same in any order.
     let one = (0..Outcome::ALL.len(), prop::option::of(1..60_000_u32), 1..60_000_u32);
     let one = one.prop_map(|(outcome, shown_ms, close_ms)| StreamReport {
         outcome: Outcome::ALL[outcome],

@@ -2,7 +2,7 @@
 
 use crate::config::error::{Mistake, SourceLocation};
 
-/// serde's words about a field, and what to do.
+/// Turns serde's message about a field into a problem and a remedy.
 pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str) -> Mistake {
     let known = message.split_once("expected ").map(|(_, known)| known);
     let (problem, remedy) = if message.starts_with("unknown field") {
@@ -45,14 +45,15 @@ pub(super) fn meant(field: &str, message: &str) -> Option<String> {
     near(wrong, known).map(|name| format!("{above}{name}"))
 }
 
-/// What is never told, not even when it is wrong.
+/// Fields whose values are never printed, not even if they are wrong.
 pub(super) fn is_secret(field: &str) -> bool {
     ["admin_token", "read_tokens", "store.clickhouse.password", "otlp.headers."]
         .iter()
         .any(|secret| field.starts_with(secret))
 }
 
-/// To write the field that was probably meant, of a list as `` `a`, `b` ``; else the list.
+/// Remedy for an unknown field: the known one that was probably meant, else the list `known`, as in `` `a`,
+/// `b` ``.
 fn closest(wrong: &str, known: &str) -> String {
     match near(wrong, known) {
         Some(name) => format!("write `{name}`"),
@@ -60,14 +61,14 @@ fn closest(wrong: &str, known: &str) -> String {
     }
 }
 
-/// The name that differs least, if that is by a slip or two.
+/// The most similar name, if it differs by one or two typing errors.
 fn near<'a>(wrong: &str, known: &'a str) -> Option<&'a str> {
     let names = known.split('`').skip(1).step_by(2);
     let best = names.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min();
     best.filter(|(steps, _)| *steps <= 2).map(|(_, name)| name)
 }
 
-/// serde's names of types, as an operator would say them.
+/// serde's names of types, in an operator's words.
 fn in_words(expected: &str) -> &str {
     match expected {
         "usize" | "u16" | "u32" | "u64" => "a whole number",

@@ -9,7 +9,7 @@ use toml::de::{DeArray, DeTable, DeValue, Deserializer};
 
 use crate::config::Config;
 
-/// Where a field lies.
+/// Location of a field in a TOML table.
 pub(super) enum TomlEntry<'t, 'a> {
     Entry(&'t mut DeTable<'a>, String),
     Item(&'t mut DeArray<'a>, usize),
@@ -17,7 +17,7 @@ pub(super) enum TomlEntry<'t, 'a> {
 
 impl<'t, 'a> TomlEntry<'t, 'a> {
     pub(super) fn of(table: &'t mut DeTable<'a>, field: &str) -> Option<Self> {
-        // Names may have dots in them.
+        // Names may contain dots.
         let names = table.keys().map(|name| name.get_ref().as_ref());
         let name = names.filter(|name| is_part(field, name)).max_by_key(|name| name.len())?.to_owned();
         let rest = &field[name.len()..];
@@ -43,7 +43,7 @@ impl<'t, 'a> TomlEntry<'t, 'a> {
     }
 }
 
-/// Takes a field out. `false` when it is not there.
+/// Removes a field. `false` if it does not exist.
 pub(super) fn take_out(table: &mut DeTable<'_>, field: &str) -> bool {
     match TomlEntry::of(table, field) {
         Some(TomlEntry::Entry(table, name)) => table.remove(name.as_str()).is_some(),
@@ -56,8 +56,8 @@ pub(super) fn take_out(table: &mut DeTable<'_>, field: &str) -> bool {
     }
 }
 
-/// Puts something into a table that lacks it, so that what else the table holds can be looked at. `false` where
-/// nothing fits.
+/// Fills in a missing field with a value that fits, so that the rest of the table can be checked. `false` if
+/// no value fits.
 pub(super) fn fill_in(table: &mut Spanned<DeTable<'_>>, field: &str, name: &str) -> bool {
     let nowhere = usize::MAX..usize::MAX;
     let number = || DeTable::parse("v = 0").ok().and_then(|mut table| table.get_mut().remove("v"));
@@ -85,7 +85,7 @@ pub(super) fn fill_in(table: &mut Spanned<DeTable<'_>>, field: &str, name: &str)
     false
 }
 
-/// Whether a field is another or lies in it.
+/// Whether `part` is the field `whole`, or lies inside it.
 pub(super) fn is_part(part: &str, whole: &str) -> bool {
     let rest = part.strip_prefix(whole);
     rest.is_some_and(|rest| whole.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))

@@ -17,32 +17,31 @@ use crate::http::client_ip::ClientNetwork;
 use crate::http::counters::RequestCounters;
 use crate::report::country::Country;
 
-/// A file that has been read, in memory.
+/// A country file, read into memory.
 pub(crate) struct CountryFile {
     path: PathBuf,
     networks: RwLock<Reader<Vec<u8>>>,
-    /// What was last read or found unreadable; `None` when there was nothing.
+    /// Version that was last read or found unreadable; `None` if there was no file.
     seen: Mutex<Option<Version>>,
 }
 
-/// Two versions of a file differ in this.
+/// Metadata that differs between two versions of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
-    /// A file that is put in place by its name may be as old and as long as the one before.
+    /// Inode number: a file that is renamed into place may have the age and the length of the previous one.
     number: u64,
     modified: SystemTime,
     bytes: u64,
 }
 
 impl CountryFile {
-    /// Reads it.
     pub(crate) fn open(path: &Path) -> Result<Self, CountryError> {
-        // Before it is read: what replaces it meanwhile is another version.
+        // Taken before reading: a file that replaces this one meanwhile has another version.
         let seen = version(path);
         Ok(Self { networks: RwLock::new(read(path)?), path: path.into(), seen: Mutex::new(seen) })
     }
 
-    /// The country of a network. What a damaged place of the file says is nothing.
+    /// Country of a network. `None` if the file does not have it, or is damaged at that place.
     pub(crate) fn country(&self, network: ClientNetwork) -> Option<Country> {
         let code = [PathElement::Key("country"), PathElement::Key("iso_code")];
         let networks = self.networks.read().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +49,7 @@ impl CountryFile {
         Country::of_code(found.ok()??)
     }
 
-    /// Reads what has taken its place. `None` when nothing has since the last call.
+    /// Reads the file again if it has changed. `None` if it has not changed since the last call.
     fn reload_if_changed(&self) -> Option<Result<(), CountryError>> {
         let found = version(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +62,7 @@ impl CountryFile {
     }
 }
 
-/// Looks for a new file until dropped.
+/// Checks for a new file until the result is dropped.
 pub(super) fn watch(
     file: Arc<CountryFile>,
     every: Duration,
@@ -88,7 +87,7 @@ fn log(file: &Path, reread: Result<(), CountryError>) {
     }
 }
 
-/// `None` when there is nothing to read.
+/// `None` if there is no file.
 fn version(path: &Path) -> Option<Version> {
     let found = fs::metadata(path).ok()?;
     Some(Version { number: found.ino(), modified: found.modified().ok()?, bytes: found.len() })
@@ -109,7 +108,7 @@ mod tests {
     fn a_file_that_takes_its_place_is_read_and_a_broken_one_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("countries.mmdb");
-        // Of different lengths: a file system's clock may stand still for some milliseconds.
+        // The lengths differ: the file system's clock may not advance for some milliseconds.
         let of = |code| database(&[("192.0.2.0", 24, code), ("198.51.100.0", 24, code)]);
         let replace = |bytes: &[u8]| {
             let new = folder.path().join("new.mmdb");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fuzzing::reread;
 
-/// Every field with a value of its own.
+/// A report in which every field has a distinct value.
 fn full() -> StreamReport {
     let mut defects = Defects::default();
     for (at, defect) in Defect::ALL.iter().enumerate() {
