@@ -139,33 +139,33 @@ export interface StreamReport {
     end_delay_ms?: number;
     /** How long the page was hidden. */
     hidden_ms?: number;
-    /** How often the browser froze the page. Absent where it does not tell. */
+    /** How often the browser froze the page. Absent if the browser does not report it. */
     freezes?: number;
     /** The page had come back from the back/forward cache. */
     restored?: boolean;
     /** The request was made before the page was shown for the first time. */
     prerendered?: boolean;
-    /** How many frames took 50 ms or longer. Absent where the browser does not tell. */
+    /** Frames of 50 ms or longer. Absent if the browser does not report frames. */
     long_frames?: number;
-    /** Their durations together. */
+    /** Sum of the durations of these frames. */
     long_frames_ms?: number;
     /** Bytes that arrived while the page was hidden. */
     hidden_bytes?: number;
-    /** Bytes that arrived after the user had asked for no more. Absent when nobody asked. */
+    /** Bytes that arrived after the user pressed stop. Absent if the user did not. */
     after_stop_bytes?: number;
   };
   /** Cost of the probe itself, by the extension `cost`. */
   cost?: {
-    /** How many chunks were timed: those read by `fetch` since the probe had loaded. Absent: no chunk. */
+    /** Timed chunks: those read by `fetch` after the probe had loaded. Absent if there was none. */
     timed_chunks?: number;
     /**
-     * What the probe's code took in all of them together. Single times are shorter than a step of the clock: how far
-     * off a sum of them may be, `docs/metrics.md` says.
+     * Time of the probe's code in all timed chunks together. A single time is shorter than a step of the clock;
+     * `docs/metrics.md` bounds the error of the sum.
      */
     chunks_ms?: number;
-    /** Size of the memory of the compiled part, all streams together. Absent where the page forbids WebAssembly. */
+    /** Memory of the Wasm, all streams together. Absent if the page forbids WebAssembly. */
     memory_bytes?: number;
-    /** Bodies of all beacons of the page before the one with this report. Absent: this is in the first. */
+    /** Size of all beacons of the page before the one with this report. Absent in the first beacon. */
     sent_bytes?: number;
   };
   /** Timing of the same stream as the server measured it. */

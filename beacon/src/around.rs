@@ -1,5 +1,4 @@
-//! What happened around a stream, and what watching it cost the page: told by extensions of the probe, absent
-//! without them.
+//! Groups of the report that extensions of the probe fill in: events of the page, and the probe's own cost.
 
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_MEMORY_BYTES, Rule, fields};
 use crate::words::Protocol;
@@ -19,19 +18,19 @@ fields! {
                 "Time from the end of the body in the browser to its end in the app.";
             /// How long the page was hidden.
             hidden_ms: Option<f64> = 3, Rule::Milliseconds, PAGE_STATE;
-            /// How often the browser froze the page. Absent where it does not tell.
+            /// How often the browser froze the page. Absent if the browser does not report it.
             freezes: Option<u32> = 4, Rule::Count(MAX_EVENTS), PAGE_STATE;
             /// The page had come back from the back/forward cache.
             restored: bool = 5, Rule::Flag, PAGE_STATE;
             /// The request was made before the page was shown for the first time.
             prerendered: bool = 6, Rule::Flag, PAGE_STATE;
-            /// How many frames took 50 ms or longer. Absent where the browser does not tell.
+            /// Frames of 50 ms or longer. Absent if the browser does not report frames.
             long_frames: Option<u32> = 7, Rule::Count(MAX_EVENTS), FRAMES;
-            /// Their durations together.
+            /// Sum of the durations of these frames.
             long_frames_ms: Option<f64> = 8, Rule::Milliseconds, FRAMES;
             /// Bytes that arrived while the page was hidden.
             hidden_bytes: Option<u64> = 9, Rule::Count(MAX_BYTES), PAGE_STATE;
-            /// Bytes that arrived after the user had asked for no more. Absent when nobody asked.
+            /// Bytes that arrived after the user pressed stop. Absent if the user did not.
             after_stop_bytes: Option<u64> = 10, Rule::Count(MAX_BYTES),
                 "Bytes that arrived after the user pressed stop.";
         }
@@ -45,15 +44,14 @@ fields! {
         required {
         }
         optional {
-            /// How many chunks were timed: those read by `fetch` since the probe had loaded. Absent: no chunk.
+            /// Timed chunks: those read by `fetch` after the probe had loaded. Absent if there was none.
             timed_chunks: Option<u32> = 1, Rule::Count(MAX_EVENTS), COST;
-            /// What the probe's code took in all of them together. Single times are shorter than a step of the clock:
-            /// how far off a sum of them may be, `docs/metrics.md` says.
+            /// Time of the probe's code in all timed chunks together. A single time is shorter than a step of the clock;
+            /// `docs/metrics.md` bounds the error of the sum.
             chunks_ms: Option<f64> = 2, Rule::Milliseconds, COST;
-            /// Size of the memory of the compiled part, all streams together. Absent where the page forbids
-            /// WebAssembly.
+            /// Memory of the Wasm, all streams together. Absent if the page forbids WebAssembly.
             memory_bytes: Option<u64> = 3, Rule::Count(MAX_MEMORY_BYTES), COST;
-            /// Bodies of all beacons of the page before the one with this report. Absent: this is in the first.
+            /// Size of all beacons of the page before the one with this report. Absent in the first beacon.
             sent_bytes: Option<u64> = 4, Rule::Count(MAX_BYTES), COST;
         }
     }

@@ -1,4 +1,4 @@
-//! What was wrong with a stream beside its outcome. Definitions: `docs/metrics.md#defects`.
+//! Defects: faults of a stream beside its outcome. Definitions: `docs/metrics.md#defects`.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! defects {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// One kind of fault that a stream can show, whatever its outcome.
+        /// A fault that a stream can show, whatever its outcome.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Defect { $($(#[$doc])* $name,)* }
 
         impl Defect {
-            /// Every defect, in the order in which tables show them.
+            /// All defects, in the order of tables.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
             /// The word on the wire and in Prometheus labels.
@@ -24,57 +24,58 @@ macro_rules! defects {
         }
 
         impl Defects {
-            /// The words of all, in the same order: as one text they are less to load than as many.
+            /// The words of all defects in the same order. A single text makes the Wasm module smaller than a
+            /// list does.
             pub const WORDS: &str = concat!($($word, " ",)*);
         }
     };
 }
 
 defects! {
-    /// Finish reason, but no end marker where the dialect has one.
+    /// Finish reason without an end marker, in a dialect that has one.
     NoSentinel = "no_sentinel",
-    /// End marker, but no finish reason where the dialect has one.
+    /// End marker without a finish reason, in a dialect that has one.
     SentinelOnly = "sentinel_only",
-    /// An event that is neither JSON nor a known sentinel.
+    /// An event that is neither JSON nor a known end marker.
     Malformed = "malformed",
     /// An event with bytes that are not UTF-8.
     InvalidUtf8 = "invalid_utf8",
-    /// Numbered events with a hole.
+    /// A gap in the numbers of events.
     SequenceGap = "sequence_gap",
-    /// A numbered event seen before.
+    /// A numbered event that came before.
     Duplicate = "duplicate",
     /// A numbered event after a later one.
     Reordered = "reordered",
-    /// A second message began while one was open.
+    /// A second message began before the first one ended.
     Spliced = "spliced",
-    /// The body is an HTML page, or one stands in its middle.
+    /// The body is an HTML page or contains one.
     HtmlInStream = "html_in_stream",
-    /// An event longer than the probe's cap; parsing went on at the next.
+    /// An event over the probe's size limit; parsing continued at the next event.
     Oversize = "oversize",
     /// Bytes after the last blank line when the stream ended.
     PendingAtEof = "pending_at_eof",
     /// The stream stayed open over 1 s after its end marker.
     LateClose = "late_close",
-    /// An answer began again whose text had already come.
+    /// The response began again with text that had already come.
     Replay = "replay",
     /// The provider's usage contradicts itself.
     UsageMismatch = "usage_mismatch",
-    /// A gap over max(2 s, 8 × the stream's median gap).
+    /// An inter-chunk gap over max(2 s, 8 × the stream's median gap).
     Stall = "stall",
     /// Over 15 s without any byte.
     DeadAir = "dead_air",
-    /// Something on the way held the stream back and let it go at once.
+    /// A proxy or server buffered the stream and released it at once.
     Buffered = "buffered",
-    /// The provider bundles many tokens into one event, at regular gaps.
+    /// The provider puts many tokens into one event, at regular gaps.
     Coarse = "coarse",
-    /// Reasoning tokens were billed and none streamed.
+    /// Reasoning tokens were billed, but none were streamed.
     HiddenReasoning = "hidden_reasoning",
 }
 
 impl Defect {
     const COUNT: usize = Self::ALL.len();
 
-    /// Whether text was lost or damaged on the way: such a stream is not whole, even when complete.
+    /// Whether content was lost or damaged in transit: such a stream is not intact, even if it is complete.
     #[must_use]
     pub const fn is_loss(self) -> bool {
         matches!(
@@ -93,49 +94,49 @@ impl Defect {
     }
 }
 
-/// How often each [`Defect`] was seen in one stream. On the wire a map of those that were.
+/// Number of times that each [`Defect`] occurred in a stream. On the wire it is a map of those that occurred.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Defects([u32; Defect::COUNT]);
 
 impl Defects {
-    /// Of a stream that has shown none.
+    /// No defect occurred.
     pub const NONE: Self = Self([0; _]);
 
-    /// Counts one more, and stays at the top rather than wrapping.
+    /// Increments a count, which saturates.
     #[inline(never)]
     pub fn add(&mut self, defect: Defect) {
         self.set(defect, self.get(defect).saturating_add(1));
     }
 
-    /// Sets how often `defect` was seen.
+    /// Sets the count of `defect`.
     pub fn set(&mut self, defect: Defect, count: u32) {
         self.0[defect as usize] = count;
     }
 
-    /// How often `defect` was seen.
+    /// The count of `defect`.
     #[must_use]
     pub fn get(&self, defect: Defect) -> u32 {
         self.0[defect as usize]
     }
 
-    /// Those that were seen, with how often.
+    /// Defects that occurred, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Defect, u32)> + '_ {
         Defect::ALL.iter().map(|&defect| (defect, self.get(defect))).filter(|&(_, count)| count > 0)
     }
 
-    /// How often each was seen, in the order of [`Self::WORDS`].
+    /// The counts in the order of [`Self::WORDS`].
     #[must_use]
     pub const fn counts(&self) -> &[u32] {
         &self.0
     }
 
-    /// Whether none was seen.
+    /// Whether no defect occurred.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|&count| count == 0)
     }
 
-    /// Whether text was lost or damaged on the way.
+    /// Whether content was lost or damaged in transit.
     #[must_use]
     pub fn any_loss(&self) -> bool {
         self.iter().any(|(defect, _)| defect.is_loss())
@@ -174,7 +175,7 @@ impl<'de> Deserialize<'de> for Defects {
                 while let Some(word) = map.next_key::<String>()? {
                     match Defect::from_word(&word) {
                         Some(defect) => defects.set(defect, map.next_value()?),
-                        // A newer probe may know defects that this reader does not.
+                        // A newer probe may send defects that this version does not know.
                         None => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }

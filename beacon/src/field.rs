@@ -1,5 +1,6 @@
-//! The one table of the fields of a report: name, what values it takes, order, number in the journal and what it tells
-//! about a person. Validation, the journal, JSON Schema, TypeScript types and the tables in `docs/` are made from it.
+//! The table of all report fields: name, accepted values, order, number in the journal, and what the field
+//! says about a person. Validation, the journal, JSON Schema, TypeScript types and the tables in `docs/` are
+//! generated from it.
 
 use std::borrow::Cow;
 
@@ -9,57 +10,57 @@ use crate::name_shape::NameShape;
 use crate::outcome::Outcome;
 use crate::words::{Observed, Protocol, ServerStart};
 
-/// One field of a report or of a group in it.
+/// A field of a report or of a group in it.
 #[derive(Debug)]
 pub struct Field {
     /// Name in JSON.
     pub name: &'static str,
-    /// Number in the journal. A number is never used again.
+    /// Number in the journal. A number is never reused.
     pub number: u8,
-    /// A report without it is refused.
+    /// A report without the field is refused.
     pub required: bool,
-    /// Meaning, in one or a few sentences.
+    /// Meaning in one or a few sentences.
     pub about: &'static str,
-    /// The values it takes.
+    /// The values that the field accepts.
     pub rule: Rule,
-    /// Moments that cannot come after this one.
+    /// Fields with times that must not be later than this one.
     pub after: &'static [&'static str],
-    /// What it tells about a person and why it is sent, for `docs/privacy.md`.
+    /// Information about a person in the field and the reason to send it, for `docs/privacy.md`.
     pub privacy: &'static str,
 }
 
-/// The values that a field takes.
+/// The values that a field accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum Rule {
     /// Milliseconds, up to [`MAX_MS`].
     Milliseconds,
-    /// A whole number up to this.
+    /// An integer up to this limit.
     Count(u64),
-    /// A whole number from the first to the second.
+    /// An integer in this range; both ends are included.
     Between(u64, u64),
     /// Greater than 0 and at most 1.
     Share,
-    /// Printable text up to this many bytes.
+    /// Printable text of at most this many bytes.
     Text(usize),
     /// A name that comes from a request or a response.
     Name(NameShape),
-    /// One of these words. With `true`, any other word is read as the last one.
+    /// One of these words. If `true`, any other word is read as the last one.
     Word(&'static [&'static str], bool),
     /// `true` or absent.
     Flag,
     /// 32 hexadecimal digits.
     Id,
-    /// Set by the collector, ignored when sent.
+    /// Set by the collector and ignored in a beacon.
     Collector,
-    /// Base-2 exponential buckets of milliseconds.
+    /// Base-2 exponential histogram of milliseconds.
     Histogram,
-    /// Counts by name of a defect.
+    /// Counts by defect.
     Defects,
     /// An object with these fields.
     Group(&'static [Field]),
 }
 
-/// The value of a field. An absent field has none.
+/// The value of a field that is present.
 #[derive(Clone, Copy)]
 pub enum Value<'a> {
     /// A duration or a share.
@@ -74,7 +75,7 @@ pub enum Value<'a> {
     Histogram(&'a Histogram),
     /// Defects.
     Defects(&'a Defects),
-    /// An object with fields of its own.
+    /// An object with its own fields.
     Group(&'a dyn Fields),
 }
 
@@ -84,12 +85,12 @@ pub trait Fields {
     fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'static Field, Value<'a>));
 }
 
-/// The type of a field: gives its value, if it is present.
+/// Type of a field: returns its value if the field is present.
 pub trait FieldValue {
-    /// `None`: the field is absent.
+    /// `None` if the field is absent.
     fn value(&self) -> Option<Value<'_>>;
 
-    /// Makes optional texts in it absent that are empty.
+    /// Makes empty optional texts absent.
     fn drop_empty_texts(&mut self) {}
 }
 
@@ -107,7 +108,7 @@ impl<T: FieldValue> FieldValue for Option<T> {
     }
 }
 
-/// How a type shows its value.
+/// Implements [`FieldValue`] for simple types.
 macro_rules! values {
     ($($type:ty: $value:expr;)+) => {$(
         impl FieldValue for $type {
@@ -135,8 +136,9 @@ values! {
     Defects: |value| Some(Value::Defects(value));
 }
 
-/// Defines a struct of the report together with its part of the table. Required fields come first. After each type
-/// stand the number in the journal, the rule, the moments before it, and the note for `docs/privacy.md`.
+/// Defines a struct of the report together with its part of the table. Required fields come first. After each
+/// type follow the number in the journal, the rule, the fields with earlier times, and the note for
+/// `docs/privacy.md`.
 macro_rules! fields {
     (
         $(#[$meta:meta])*
@@ -236,18 +238,18 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Absent fields are not sent.
+/// Skips absent fields when serializing.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Most chunks, events, frames and the like.
+/// Limit for chunks, events, frames and similar counts.
 pub(crate) const MAX_EVENTS: u64 = 10_000_000;
-/// Most bytes of a stream: 1 TiB.
+/// Limit for the bytes of a stream: 1 TiB.
 pub(crate) const MAX_BYTES: u64 = 1 << 40;
-/// Most memory of a Wasm module: 4 GiB.
+/// Limit for the memory of a Wasm module: 4 GiB.
 pub(crate) const MAX_MEMORY_BYTES: u64 = 1 << 32;
-/// Most tokens.
+/// Limit for tokens.
 pub(crate) const MAX_TOKENS: u64 = 1_000_000_000;
 /// Longest duration: 24 hours.
 pub const MAX_MS: f64 = 86_400_000.0;

@@ -1,9 +1,8 @@
-//! A base-2 exponential histogram of scale 5: values in, counts out, mergeable without loss.
+//! A base-2 exponential histogram of scale 5, mergeable without loss.
 //!
-//! Same model as OpenTelemetry's exponential and Prometheus' native histograms: bucket `i` holds
-//! values in `(2^(i/32), 2^((i+1)/32)]`. Bucket edges come from multiplications, square roots and the
-//! bits of the float, which IEEE 754 fixes to the last bit, not from a logarithm: browser and server
-//! agree.
+//! Same model as OpenTelemetry's exponential and Prometheus' native histograms: bucket `i` contains values in
+//! `(2^(i/32), 2^((i+1)/32)]`. Bucket edges come from multiplications, square roots and the bits of the
+//! float, not from a logarithm. IEEE 754 fixes these to the last bit, so browser and server agree.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
@@ -11,17 +10,17 @@ use serde::{Deserialize, Serialize, Serializer};
 /// 2^5 buckets per doubling.
 pub const SCALE: u8 = 5;
 
-/// Largest relative error of a quantile: `2^(1/64) − 1`, as a bucket answers with its geometric
+/// Largest relative error of a quantile: `2^(1/64) − 1`, because a bucket is represented by its geometric
 /// middle.
 pub const RELATIVE_ERROR: f64 = 0.010_889_286_051_700_475;
 
-/// Lowest bucket: 2^-10, about a thousandth of the unit. What is smaller counts here.
+/// Lowest bucket: 2^-10, about a thousandth of the unit. Smaller positive values count here too.
 pub const MIN_INDEX: i32 = -10 * BUCKETS_PER_DOUBLING;
 
-/// Highest bucket: up to 2^30 of the unit, twelve days in milliseconds. What is larger counts here.
+/// Highest bucket: up to 2^30 of the unit, twelve days in milliseconds. Larger values count here too.
 pub const MAX_INDEX: i32 = 30 * BUCKETS_PER_DOUBLING - 1;
 
-/// Counts per bucket; the unit is that of the recorded values.
+/// Counts per bucket, in the unit of the recorded values.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Wire")]
 pub struct Histogram {
@@ -33,14 +32,14 @@ pub struct Histogram {
     sum: f64,
 }
 
-/// One bucket that holds something.
+/// A bucket with at least one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bucket {
-    /// Values in it are above this.
+    /// Exclusive lower edge.
     pub lower: f64,
-    /// Values in it are at most this.
+    /// Inclusive upper edge.
     pub upper: f64,
-    /// How many.
+    /// Number of values.
     pub count: u64,
 }
 
@@ -51,7 +50,7 @@ pub enum HistogramError {
     Scale(i64),
     /// Buckets outside [`MIN_INDEX`] to [`MAX_INDEX`].
     Range,
-    /// A sum that is not a finite number of zero or more, or counts that overflow when added.
+    /// A sum that is negative or not finite, or counts whose total overflows.
     Sum,
 }
 
@@ -68,10 +67,10 @@ impl std::fmt::Display for HistogramError {
 impl std::error::Error for HistogramError {}
 
 impl Histogram {
-    /// With nothing recorded.
+    /// A histogram without values.
     pub const EMPTY: Self = Self { zero: 0, offset: 0, counts: Vec::new(), sum: 0.0 };
 
-    /// Counts one value. What is not a finite number has no place on the scale and is not counted.
+    /// Counts one value. A value that is not finite is ignored.
     pub fn record(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -84,17 +83,17 @@ impl Histogram {
         *self.slot(index_of(value)) += 1;
     }
 
-    /// Takes back what `record` counted for the same value.
+    /// Retracts one `record` of this value.
     ///
     /// # Panics
-    /// When the value was never recorded: taking back what is not there would hide a lost count.
+    /// If the value was never recorded: to ignore that would hide a lost count.
     pub fn unrecord(&mut self, value: f64) {
         let mut one = Self::default();
         one.record(value);
         self.subtract(&one);
     }
 
-    /// Adds the counts of `other`: exact, in any order, in any grouping.
+    /// Adds the counts of `other`. The counts are exact, whatever the order and grouping of merges.
     pub fn merge(&mut self, other: &Self) {
         self.zero += other.zero;
         self.sum += other.sum;
@@ -103,12 +102,12 @@ impl Histogram {
         }
     }
 
-    /// Takes back what [`merge`](Self::merge) added for the same histogram.
+    /// Retracts one [`merge`](Self::merge) of this histogram.
     ///
     /// # Panics
-    /// When `other` holds more than this histogram does.
+    /// If `other` has a higher count in any bucket.
     pub fn subtract(&mut self, other: &Self) {
-        let held = "only what was added is taken back";
+        let held = "only recorded values are retracted";
         self.zero = self.zero.checked_sub(other.zero).expect(held);
         self.sum = (self.sum - other.sum).max(0.0);
         for (index, count) in other.indexed() {
@@ -118,7 +117,7 @@ impl Histogram {
         self.trim();
     }
 
-    /// How many values were recorded.
+    /// Number of recorded values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.zero + self.counts.iter().sum::<u64>()
@@ -130,20 +129,20 @@ impl Histogram {
         self.sum
     }
 
-    /// How many values were zero or below.
+    /// Number of recorded values of zero or below.
     #[must_use]
     pub const fn zero(&self) -> u64 {
         self.zero
     }
 
-    /// Whether nothing was recorded.
+    /// Whether no value was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// The value below or at which a share `q` (0 to 1) of the values lies, by nearest rank, within
-    /// [`RELATIVE_ERROR`]. `None` when nothing was recorded.
+    /// The quantile `q` (0 to 1) by nearest rank, with at most [`RELATIVE_ERROR`]. `None` if no value was
+    /// recorded.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let count = self.count();
@@ -164,12 +163,12 @@ impl Histogram {
         None
     }
 
-    /// The buckets that hold something, from low to high; values of zero are not among them.
+    /// The buckets with values, lowest first, without the values of zero.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.folded(0)
     }
 
-    /// The same with `2^steps` neighbours folded into one: exact, only coarser.
+    /// The buckets with values after merging `2^steps` neighbours each: exact, only coarser.
     pub fn folded(&self, steps: u32) -> impl Iterator<Item = Bucket> + '_ {
         let mut fine = self.indexed().peekable();
         std::iter::from_fn(move || {
@@ -182,8 +181,8 @@ impl Histogram {
         })
     }
 
-    /// The buckets that hold something, as index and count: with [`zero`](Self::zero) and
-    /// [`sum`](Self::sum) all that a store needs to keep.
+    /// Index and count of the buckets with values. A store needs only these, [`zero`](Self::zero) and
+    /// [`sum`](Self::sum).
     pub fn indexed(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
         (self.offset..)
             .zip(&self.counts)
@@ -191,17 +190,17 @@ impl Histogram {
             .filter(|&(_, count)| count > 0)
     }
 
-    /// Counts of buckets in a row, empty ones among them, and the index of the first: what goes over
+    /// Index of the first bucket and the counts from there on, empty buckets included. This is the form on
     /// the wire.
     #[must_use]
     pub fn dense(&self) -> (i32, &[u64]) {
         (self.offset, &self.counts)
     }
 
-    /// A histogram back from what [`indexed`](Self::indexed) gave.
+    /// Creates a histogram from the result of [`indexed`](Self::indexed).
     ///
     /// # Errors
-    /// When a bucket lies outside the known range, or the sum is none.
+    /// If a bucket is out of range, a count overflows, or the sum is negative or not finite.
     pub fn from_indexed(
         zero: u64,
         sum: f64,
@@ -221,10 +220,11 @@ impl Histogram {
         Ok(histogram)
     }
 
-    /// A histogram back from what [`dense`](Self::dense) gave, [`zero`](Self::zero) and [`sum`](Self::sum).
+    /// Creates a histogram from the result of [`dense`](Self::dense), [`zero`](Self::zero) and
+    /// [`sum`](Self::sum).
     ///
     /// # Errors
-    /// When a bucket lies outside the known range, the sum is none, or the counts overflow when added.
+    /// If a bucket is out of range, the total overflows, or the sum is negative or not finite.
     pub fn from_dense(zero: u64, sum: f64, offset: i32, counts: Vec<u64>) -> Result<Self, HistogramError> {
         let end = i64::from(offset) + counts.len() as i64;
         let in_range = offset >= MIN_INDEX && end <= i64::from(MAX_INDEX) + 1;
@@ -259,7 +259,7 @@ impl Histogram {
         &mut self.counts[at]
     }
 
-    /// Drops empty buckets at both ends, so that equal content is equal in memory and on the wire.
+    /// Removes empty buckets at both ends, so that equal histograms are equal in memory and on the wire.
     fn trim(&mut self) {
         let used = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
         self.counts.truncate(used);
@@ -272,17 +272,17 @@ impl Histogram {
     }
 }
 
-/// Bucket of a positive finite value, for those who count in coarser buckets: `index >> k` is the bucket
-/// `2^k` times as wide, counted from the value itself. Clamped to [`MIN_INDEX`] and [`MAX_INDEX`].
+/// Index of the bucket of a positive finite value. For coarser buckets, `index >> k` is the index of the
+/// bucket that is `2^k` times as wide. Clamped to [`MIN_INDEX`] and [`MAX_INDEX`].
 #[must_use]
 pub fn index_of(value: f64) -> i32 {
     let bits = value.to_bits();
     let mut power = f64::from_bits((bits & MANTISSA_BITS) | ONE_BITS);
-    // The mantissa to the power of 32: its exponent is the bucket within the doubling.
+    // Raises the mantissa to the power of 32: its exponent is then the bucket within the doubling.
     for _ in 0..SCALE {
         power *= power;
     }
-    // Edges are inclusive above: a power that equals one belongs to the bucket below it.
+    // The upper edge is inclusive: a power that equals an edge belongs to the bucket below it.
     let step = exponent(power.to_bits() - 1);
     (exponent(bits) * BUCKETS_PER_DOUBLING + step).clamp(MIN_INDEX, MAX_INDEX)
 }
@@ -315,7 +315,7 @@ struct Wire {
     sum: f64,
 }
 
-// From where it lies: a copy for a derived `into` is half a kilobyte of what pages download.
+// Serializes in place: the copy for a derived `into` adds half a kilobyte to the Wasm that pages download.
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut wire = serializer.serialize_struct("Histogram", 5)?;

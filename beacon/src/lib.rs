@@ -1,11 +1,11 @@
-//! The wire between probe and collector: what one stream's report may say, and nothing else.
+//! The wire format between probe and collector: everything that a report may contain about one stream.
 //!
-//! Comes in: measurements of one stream. Goes out: [`StreamReport`] as JSON, with a mergeable
-//! [`Histogram`] of gaps. There is no field that could carry a prompt or an answer.
+//! A [`StreamReport`] is JSON with a mergeable [`Histogram`] of inter-chunk gaps. No field can carry a prompt
+//! or an answer.
 //!
-//! How it may grow: a new optional field or a new map key needs no new version, and a reader skips
-//! what it does not know. A field that changes meaning, unit or type needs a new
-//! [`SCHEMA_VERSION`]. The golden files under `tests/golden` decode forever.
+//! A new optional field or a new map key needs no new version, because readers skip unknown fields and keys.
+//! A field that changes its meaning, unit or type needs a new [`SCHEMA_VERSION`]. All versions must decode
+//! the golden files under `tests/golden`.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

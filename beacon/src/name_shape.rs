@@ -1,8 +1,8 @@
-//! The shape of names that come from a request or a response. Text that does not have it is not reported: it
-//! may be part of a prompt or of a response that only resembles a known format.
+//! The shape of names that come from a request or a response. Other text is never reported, because it may be
+//! part of a prompt or of a response that only resembles a known format.
 
-/// How long a name may be, and of how many words: runs of letters and digits between the marks `._:/@+~#=-`.
-/// Blanks, quotes and letters outside ASCII are never part of a name.
+/// Limits for the length of a name and for its number of words: runs of letters and digits between the marks
+/// `._:/@+~#=-`. A name never contains blanks, quotes or non-ASCII letters.
 #[derive(Debug, Clone, Copy)]
 pub struct NameShape {
     max_bytes: usize,
@@ -15,7 +15,7 @@ impl NameShape {
     /// Finish reasons. `model_context_window_exceeded` has four words.
     pub const FINISH_REASON: Self = Self { max_bytes: 48, max_words: 6 };
 
-    /// Length of the longest name.
+    /// Maximum length of a name in bytes.
     #[must_use]
     pub const fn max_bytes(self) -> usize {
         self.max_bytes

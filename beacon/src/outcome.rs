@@ -3,14 +3,14 @@
 use crate::words::words;
 
 words! {
-    /// How a stream ended, as far as the user's browser could see it.
+    /// How a stream ended, from the point of view of the user's browser.
     #[derive(Hash, PartialOrd, Ord, Default)]
     pub enum Outcome {
-        /// The terminal marker of its dialect was seen, and no error.
+        /// The end marker of its dialect came, and no error.
         Complete = "complete",
-        /// Closed cleanly without the terminal marker.
+        /// Closed cleanly without the end marker.
         Truncated = "truncated",
-        /// The provider sent an error inside the stream, even when an end marker follows.
+        /// The provider sent an error inside the stream, even if an end marker followed.
         ProviderError = "provider_error",
         /// Status 400 or above.
         HttpError = "http_error",
@@ -20,28 +20,28 @@ words! {
         Timeout = "timeout",
         /// Status below 400 and no event.
         Empty = "empty",
-        /// The app cancelled before the terminal marker.
+        /// The app cancelled before the end marker.
         Aborted = "aborted",
-        /// The page went away first. An open stream has this outcome until it ends.
+        /// The page went away before the end. An open stream has this outcome until it ends.
         #[default]
         Abandoned = "abandoned",
-        /// The content was never read where the probe could see it: its end cannot be judged.
+        /// The probe never saw the content being read, so the end is not known.
         Unobserved = "unobserved",
     }
 }
 
 impl Outcome {
-    /// Whether the stream counts towards integrity, availability and goodput. Those that the user
-    /// ended, or that nobody could see to the end, say nothing about the service.
+    /// Whether the stream counts toward integrity, availability and goodput. A stream that the user ended, or
+    /// whose end the probe did not see, says nothing about the service.
     #[must_use]
-    pub const fn is_judged(self) -> bool {
+    pub const fn is_eligible(self) -> bool {
         !matches!(self, Self::Aborted | Self::Abandoned | Self::Unobserved)
     }
 
-    /// Whether the service failed the user: every judged outcome but `complete`.
+    /// Whether the service failed the user: an eligible stream that is not complete.
     #[must_use]
     pub const fn is_error(self) -> bool {
-        self.is_judged() && !matches!(self, Self::Complete)
+        self.is_eligible() && !matches!(self, Self::Complete)
     }
 }
 

@@ -1,9 +1,10 @@
-//! The binary form of a report's fields, as the journal keeps them: less than half the bytes of their JSON.
+//! The binary form of a report's fields in the journal: less than half the bytes of their JSON.
 //!
-//! A field is one byte, its number shifted left by one and in the lowest bit whether the value is in its short form;
-//! then its value. Numbers take seven bits a byte, lowest first. A length precedes texts and lists. A duration is the
-//! 64 bits of its float, or in the short form a number of tenths of a millisecond. A group such as `page` is its fields
-//! and a zero. Outcomes and defects are written as words, so a new one in the middle of a list moves none.
+//! A field is one byte and a value. The byte is the field's number shifted left by one; its lowest bit says
+//! whether the value has its short form. Integers take seven bits per byte, lowest bits first. Texts and
+//! lists begin with their length. A duration is the 64 bits of its float, or in its short form a number of
+//! tenths of a millisecond. A group such as `page` is its fields and a zero byte. Outcomes and defects are
+//! stored as words, so that a new one does not renumber others.
 
 use std::borrow::Cow;
 
@@ -12,21 +13,21 @@ use crate::histogram::Histogram;
 use crate::outcome::Outcome;
 use crate::words::{Observed, Protocol, ServerStart};
 
-/// A struct that has a binary form.
+/// A struct with a binary form.
 pub trait Record: Sized {
-    /// Appends the fields that are present, without the zero behind them.
+    /// Appends the fields that are present, without the final zero byte.
     fn write_fields(&self, into: &mut Vec<u8>);
 
-    /// Reads the value of one field. `None`: the number is unknown, or the bytes are not a value of this field.
+    /// Reads the value of one field. `None` if the number is unknown or the bytes are no value of this field.
     fn read_field(&mut self, number: u8, short: bool, from: &mut &[u8]) -> Option<()>;
 
-    /// Appends the fields and the zero behind them.
+    /// Appends the fields and the final zero byte.
     fn write_record(&self, into: &mut Vec<u8>) {
         self.write_fields(into);
         into.push(END);
     }
 
-    /// Reads fields up to the zero behind them. `None`: the bytes are not fields of this struct.
+    /// Reads fields up to the final zero byte. `None` if the bytes are not fields of this struct.
     fn read_record(&mut self, from: &mut &[u8]) -> Option<()> {
         loop {
             let key = byte(from)?;
@@ -38,12 +39,12 @@ pub trait Record: Sized {
     }
 }
 
-/// A value that is written with the number of its field before it.
+/// A value that is preceded by the number of its field.
 pub trait RecordValue: Sized {
-    /// Appends number and value.
+    /// Appends the number and the value.
     fn write(&self, number: u8, into: &mut Vec<u8>);
 
-    /// Reads the value. `None`: the bytes are not such a value.
+    /// Reads the value. `None` if the bytes are no such value.
     fn read(short: bool, from: &mut &[u8]) -> Option<Self>;
 }
 
@@ -72,7 +73,7 @@ impl<T: RecordValue> RecordValue for Option<T> {
     }
 }
 
-/// The id of a stream: the journal keeps it outside of the fields.
+/// The id of a stream. A journal record stores it outside the fields.
 impl RecordValue for String {
     fn write(&self, _: u8, _: &mut Vec<u8>) {}
 
@@ -81,7 +82,7 @@ impl RecordValue for String {
     }
 }
 
-/// Values that are written as a number or as a text.
+/// Implements [`RecordValue`] for types that are stored as an integer or a text.
 macro_rules! written_as {
     ($($name:ty: $form:ty, $write:expr, $read:expr;)+) => {$(
         impl RecordValue for $name {
@@ -113,7 +114,7 @@ written_as! {
 
 impl RecordValue for f64 {
     fn write(&self, number: u8, into: &mut Vec<u8>) {
-        // Clocks of pages step by a tenth of a millisecond: most durations are whole tenths.
+        // Clocks of pages have steps of a tenth of a millisecond, so most durations are whole tenths.
         let tenths = (*self * 10.0) as u64;
         if (tenths as Self / 10.0).to_bits() == self.to_bits() {
             into.push(number << 1 | SHORT);
@@ -148,7 +149,8 @@ impl RecordValue for Histogram {
         let sum = f64::from_le_bytes(chunk(from)?);
         let first = i32::from_le_bytes(chunk(from)?);
         let len = u64::take(from)? as usize;
-        // Each count takes a byte at least: a length in damaged bytes cannot reserve more than that.
+        // Each count takes at least one byte, so a damaged length cannot reserve more than the remaining
+        // bytes.
         let mut counts = Vec::with_capacity(len.min(from.len()));
         for _ in 0..len {
             counts.push(u64::take(from)?);
@@ -178,7 +180,7 @@ impl RecordValue for Defects {
     }
 }
 
-/// The form in which a value is written.
+/// The stored form of a value.
 trait Form: Sized {
     fn take(from: &mut &[u8]) -> Option<Self>;
 }
@@ -197,7 +199,7 @@ impl Form for u64 {
     }
 }
 
-/// Appends a number in seven bits a byte, lowest first.
+/// Appends an integer in seven bits per byte, lowest bits first.
 pub fn put_number(mut value: u64, into: &mut Vec<u8>) {
     while value >= 0x80 {
         into.push(value as u8 | 0x80);
@@ -206,7 +208,7 @@ pub fn put_number(mut value: u64, into: &mut Vec<u8>) {
     into.push(value as u8);
 }
 
-/// Takes such a number off the front.
+/// Reads an integer of [`put_number`] from the front.
 pub fn take_number(from: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

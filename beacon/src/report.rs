@@ -28,7 +28,7 @@ fields! {
     /// What one stream was, as the user's browser saw it.
     ///
     /// A report may be sent again with a higher [`rev`](Self::rev); the latest replaces the earlier.
-    /// Absent always means "not visible" or "did not happen", never zero.
+    /// An absent field was not visible or did not happen. It never means zero.
     pub struct StreamReport {
         required {
             /// Schema version.
@@ -240,9 +240,9 @@ impl StreamReport {
         Self { v: SCHEMA_VERSION, id: id.into(), open: true, ..Self::default() }
     }
 
-    /// Complete, and nothing was lost on the way: what streaming integrity counts as good.
+    /// Complete and without a defect that loses content. Streaming integrity counts such streams as good.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.outcome == Outcome::Complete && !self.defects.any_loss()
     }
 

@@ -1,4 +1,4 @@
-//! Enums that are one word on the wire, in labels and in the journal.
+//! Enums whose variants are words on the wire, in labels and in the journal.
 
 /// Defines an enum whose variants are words.
 macro_rules! words {
@@ -11,10 +11,10 @@ macro_rules! words {
         pub enum $enum { $($(#[$variant_meta])* #[serde(rename = $word)] $variant,)+ }
 
         impl $enum {
-            /// Every variant, in the order in which tables show them.
+            /// All variants, in the order of tables.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
-            /// Their words, in the same order.
+            /// The words of all variants in the same order.
             pub const WORDS: &[&str] = &[$($word),+];
 
             /// The word on the wire and in Prometheus labels.
@@ -23,7 +23,7 @@ macro_rules! words {
                 Self::WORDS[self as usize]
             }
 
-            /// The variant with this word.
+            /// The variant of a word. `None` if the word is unknown.
             #[must_use]
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|known| known.as_str() == word)
@@ -40,16 +40,16 @@ words! {
         /// Content was parsed: events, tokens and the end are known.
         #[default]
         Events = "events",
-        /// Only chunks and their times: the page forbids WebAssembly.
+        /// Only chunks and their times are known: the page forbids WebAssembly.
         Chunks = "chunks",
-        /// As [`Self::Events`], but the body was cloned or teed: times are those of whichever branch was read
-        /// first, perhaps by another script, ahead of the app.
+        /// Like [`Self::Events`], but the body was cloned or teed. Times are those of the branch that was
+        /// read first. Another script may have read it, before the app did.
         Arrival = "arrival",
     }
 }
 
 impl Observed {
-    /// Whether the content was parsed, as it usually is.
+    /// Whether the content was parsed, which is the normal case.
     #[must_use]
     pub const fn is_events(&self) -> bool {
         matches!(self, Self::Events)
@@ -57,9 +57,9 @@ impl Observed {
 }
 
 words! {
-    /// The moment from which a server counts its time to first token.
+    /// The event from which a server measures its time to first token.
     pub enum ServerStart {
-        /// The request arrived: queueing is in it.
+        /// Arrival of the request: the time includes queueing.
         Arrival = "arrival",
         /// The request left the queue.
         Scheduled = "scheduled",
@@ -77,7 +77,7 @@ words! {
         Http2 = "h2",
         /// HTTP/3.
         Http3 = "h3",
-        /// Another one.
+        /// Any other protocol.
         #[serde(other)]
         Other = "other",
     }

@@ -1,4 +1,5 @@
-//! Answers `/v1`: one file per route. The dashboard asks nothing else. The contract: `docs/query-api.md`.
+//! The query API `/v1`, which is also the dashboard's only source: one file per route. The contract:
+//! `docs/query-api.md`.
 
 mod abandonment;
 mod breakdown;

@@ -1,4 +1,4 @@
-//! Statistical functions, without input or output.
+//! Statistical functions without side effects.
 
 pub(crate) mod binomial;
 pub(crate) mod kaplan_meier;

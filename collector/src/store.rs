@@ -1,5 +1,5 @@
-//! Stores the counted data on disk. `writer.rs` writes it to SQLite, `clickhouse/` publishes it for several
-//! collectors, and `backend.rs` reads either of them for queries.
+//! Persistent storage for aggregated data. `writer.rs` writes it to SQLite, `clickhouse/` publishes it for
+//! several collectors, and `backend.rs` answers queries from either.
 
 pub(crate) mod backend;
 mod checkpoint;

@@ -1,39 +1,39 @@
-//! One request's answer before it is spelled in any API: a seed and the request come in; ids, words and
-//! token counts go out.
+//! The content of one response before it gets the format of an API: ids, words and token counts, determined
+//! by a seed and the request.
 
 use crate::api::Api;
 use crate::scenario::{Kind, Scenario};
 
-/// What every API tells of an answer, each in its own words.
+/// The parts of a response that every API contains, each under its own names.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
-    /// Which API spells it.
+    /// The API that determines the format.
     pub api: Api,
-    /// 24 characters; each API puts its own prefix before them.
+    /// 24 characters; each API adds its own prefix.
     pub id: String,
     /// The model that the request named.
     pub model: String,
-    /// When the request arrived, in unix seconds.
+    /// Arrival of the request, in unix seconds.
     pub created: u64,
-    /// Size of the prompt, as this server counts.
+    /// Size of the prompt as this server estimates it.
     pub input_tokens: u64,
-    /// The deltas, spaces included.
+    /// The deltas, including spaces.
     pub words: Vec<String>,
 }
 
-/// What a request says that an answer needs.
+/// The parts of a request that the response depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    /// The model that it names.
+    /// The model that the request names.
     pub model: String,
-    /// Bytes of its body: the prompt's size is guessed from them.
+    /// Size of the body in bytes, from which the prompt's tokens are estimated.
     pub body_bytes: usize,
-    /// When it arrived, in unix seconds.
+    /// Arrival of the request, in unix seconds.
     pub created: u64,
 }
 
 impl Answer {
-    /// The answer that `scenario` gives to `asked`: the same for the same seed.
+    /// The response of `scenario` to a request. The same seed gives the same response.
     pub(crate) fn new(api: Api, scenario: &Scenario, asked: &Asked, rng: &mut Random) -> Self {
         let words: Vec<&str> = scenario.row.text.split_inclusive(' ').collect();
         let deltas = scenario.pace.deltas.unwrap_or(match scenario.row.kind {
@@ -50,23 +50,24 @@ impl Answer {
         }
     }
 
-    /// The whole text up to a delta.
+    /// The text of all deltas.
     pub(crate) fn text(&self) -> String {
         self.words.concat()
     }
 
-    /// How many tokens the whole answer is.
+    /// Number of tokens in the response.
     pub(crate) fn output_tokens(&self) -> u64 {
         self.words.iter().map(|word| u64::from(tokens_in(word))).sum()
     }
 }
 
-/// Tokens in one delta: long words are several, so that nobody takes deltas for tokens.
+/// Tokens in one delta. Long words count as several, so that a consumer that counts deltas as tokens is
+/// visibly wrong.
 pub(crate) fn tokens_in(word: &str) -> u32 {
     1 + (word.len() / 7) as u32
 }
 
-/// A small generator of repeatable numbers (splitmix64): nothing here needs better ones.
+/// A small generator of reproducible random numbers (splitmix64), sufficient for a demo.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -76,7 +77,7 @@ impl Random {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// The next 64 random bits.
     pub(crate) const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -85,12 +86,12 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number of `low` to `high`, both included.
+    /// A number from `low` to `high`, both included.
     pub(crate) const fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.bits() % (high - low + 1)
     }
 
-    /// A number from 0 to below 1.
+    /// A number from 0 up to but not including 1.
     pub(crate) const fn share(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

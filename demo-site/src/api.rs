@@ -1,7 +1,7 @@
 //! The APIs that the scripted server speaks: their names, paths and headers. Their wire formats are in
 //! [`crate::dialect`].
 
-/// One API.
+/// An API of the scripted server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     /// `POST /v1/chat/completions`.
@@ -15,11 +15,11 @@ pub(crate) enum Api {
 }
 
 impl Api {
-    /// Every API, in the order of the page's list.
+    /// All APIs in the order of the page's list.
     pub(crate) const ALL: [Self; 4] =
         [Self::OpenaiChat, Self::OpenaiResponses, Self::Anthropic, Self::Ollama];
 
-    /// The dialect's name, and the value in the page's list.
+    /// The name of the dialect, which is also the value in the page's list.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai_chat",
@@ -29,7 +29,7 @@ impl Api {
         }
     }
 
-    /// What the page's list shows.
+    /// The label in the page's list.
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::OpenaiChat => "OpenAI Chat",
@@ -39,7 +39,7 @@ impl Api {
         }
     }
 
-    /// The path below the base URL.
+    /// Path relative to the base URL.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::OpenaiChat => "/v1/chat/completions",
@@ -57,7 +57,7 @@ impl Api {
         }
     }
 
-    /// The response header that names the request, where the API has one.
+    /// The response header with the request's id. `None` if the API has none.
     pub(crate) const fn request_id_header(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat | Self::OpenaiResponses => Some("x-request-id"),
@@ -66,12 +66,12 @@ impl Api {
         }
     }
 
-    /// Whether a stream may carry SSE comments.
+    /// Whether a stream may contain SSE comments.
     pub(crate) const fn has_comments(self) -> bool {
         !matches!(self, Self::Ollama)
     }
 
-    /// Whether a request that does not say wants a stream.
+    /// Whether a request without a `stream` field is streamed.
     pub(crate) const fn streams_by_default(self) -> bool {
         matches!(self, Self::Ollama)
     }

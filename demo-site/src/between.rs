@@ -1,12 +1,12 @@
-//! Puts SSE comments between the events of a stream that is passed on: chunks split anywhere and comments
-//! come in, the same bytes with each comment at an event's edge go out.
+//! Inserts SSE comments between the events of a relayed stream, whose chunks may split events anywhere. All
+//! other bytes stay unchanged.
 
 use bytes::Bytes;
 
-/// Where a stream stands, and what waits for the next edge.
+/// Position in the stream, and comments that wait for the next boundary.
 #[derive(Debug)]
 pub(crate) struct Between {
-    /// Nothing but whole events so far.
+    /// The stream so far consists of whole events.
     at_edge: bool,
     at_line_start: bool,
     last: u8,
@@ -18,12 +18,12 @@ impl Between {
         Self { at_edge: true, at_line_start: true, last: 0, waiting: String::new() }
     }
 
-    /// `comment`, with its blank line, goes in at the next edge.
+    /// Inserts `comment`, with its blank line, at the next event boundary.
     pub(crate) fn insert(&mut self, comment: &str) {
         self.waiting.push_str(comment);
     }
 
-    /// The chunk as it is to be sent.
+    /// Returns the chunk with any waiting comment inserted.
     pub(crate) fn pass(&mut self, chunk: Bytes) -> Bytes {
         let edge = self.first_edge(&chunk).filter(|_| !self.waiting.is_empty());
         let Some(edge) = edge else { return chunk };
@@ -31,12 +31,12 @@ impl Between {
         [&chunk[..edge], comment.as_bytes(), &chunk[edge..]].concat().into()
     }
 
-    /// Reads the whole chunk, and tells the first place in it that lies between two events.
+    /// Reads the whole chunk and returns the first position in it between two events.
     fn first_edge(&mut self, chunk: &[u8]) -> Option<usize> {
         let mut edge = self.at_edge.then_some(0);
         for (at, &byte) in chunk.iter().enumerate() {
             match byte {
-                // The second half of one line end.
+                // The second byte of a CRLF.
                 b'\n' if self.last == b'\r' => {}
                 b'\n' | b'\r' => {
                     self.at_edge = self.at_line_start;
@@ -45,7 +45,7 @@ impl Between {
                 _ => (self.at_edge, self.at_line_start) = (false, false),
             }
             self.last = byte;
-            // Not between the halves of a line end.
+            // A CRLF must not be split.
             if self.at_edge && edge.is_none() && chunk.get(at + 1) != Some(&b'\n') {
                 edge = Some(at + 1);
             }

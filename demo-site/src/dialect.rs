@@ -9,7 +9,7 @@ mod spelling;
 use self::spelling::Spelling;
 use crate::api::Api;
 
-/// How `api` spells an answer.
+/// The formatter of an API.
 pub(crate) fn of(api: Api) -> &'static dyn Spelling {
     match api {
         Api::OpenaiChat => &openai_chat::OpenaiChat,

@@ -1,4 +1,4 @@
-//! One event of a stream as text, and the moments that its text may name.
+//! One event of a stream as text, and the times that its text may contain.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use crate::json::{Json, obj};
 /// One event of a stream: an SSE event with its blank line, an SSE comment, or an NDJSON line.
 pub(crate) struct Event {
     content: Content,
-    /// Tokens of generated text in it; 0 for all that is not text.
+    /// Tokens of generated text; 0 in events without text.
     pub tokens: u32,
 }
 
 enum Content {
     Fixed(String),
-    /// Says when it was made, so it is spelled then.
+    /// Contains the time, so its text is created when it is sent.
     Timed(Box<dyn Fn(&Moments) -> String + Send + Sync>),
 }
 
-/// What the server's clocks say when an event is made. Times are milliseconds since the request.
+/// Times that an event's text may contain. Unless noted, they are in milliseconds since the request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moments {
-    /// Since 1970, for the APIs that print a date.
+    /// Time since 1970, for APIs that send a date.
     pub wall: Duration,
-    /// Now.
+    /// Current time.
     pub now_ms: f64,
-    /// When the request left the queue. `None` where nobody can say.
+    /// Time when the request left the queue. `None` if it is not known.
     pub scheduled_ms: Option<f64>,
-    /// First generated text; `None` until then.
+    /// Time of the first generated text. `None` before it.
     pub first_token_ms: Option<f64>,
-    /// Latest generated text.
+    /// Time of the latest generated text.
     pub last_token_ms: f64,
 }
 
@@ -43,7 +43,7 @@ impl Event {
         Self { content: Content::Timed(Box::new(spell)), tokens: 0 }
     }
 
-    /// `data:` alone, as OpenAI's chat API has it.
+    /// An event with `data:` only, as in OpenAI's chat API.
     pub(crate) fn data(data: &Json) -> Self {
         Self::fixed(format!("data: {data}\n\n"))
     }
@@ -53,17 +53,17 @@ impl Event {
         Self::fixed(format!("event: {name}\ndata: {data}\n\n"))
     }
 
-    /// Says that the event carries this text.
+    /// Sets the token count to that of this text.
     pub(crate) fn carrying(self, text: &str) -> Self {
         self.counting(tokens_in(text))
     }
 
-    /// Says that the event carries generated text of so many tokens.
+    /// Sets the token count.
     pub(crate) fn counting(self, tokens: u32) -> Self {
         Self { tokens, ..self }
     }
 
-    /// The same event torn: its JSON ends too early, and its text is lost.
+    /// The same event with truncated JSON, so that its text is lost.
     pub(crate) fn torn(self) -> Self {
         let spell = move |moments: &Moments| {
             let whole = self.text(moments);
@@ -77,7 +77,7 @@ impl Event {
         Self::timed(spell)
     }
 
-    /// What is written for it at that moment.
+    /// The text of the event at these times.
     pub(crate) fn text(&self, moments: &Moments) -> String {
         match &self.content {
             Content::Fixed(text) => text.clone(),
@@ -95,7 +95,7 @@ impl fmt::Debug for Event {
     }
 }
 
-/// The server's own time to first token, made right before that token.
+/// Comment with the server's own time to first token, to be sent right before that token.
 pub(crate) fn first_token_comment() -> Event {
     Event::timed(|moments| match moments.scheduled_ms {
         Some(queue_ms) => comment(&obj!("ttft_ms": moments.now_ms, "queue_ms": queue_ms)),
@@ -103,7 +103,7 @@ pub(crate) fn first_token_comment() -> Event {
     })
 }
 
-/// The server's own generation time, made after the last token.
+/// Comment with the server's own generation time, to be sent after the last token.
 pub(crate) fn generation_comment(output_tokens: Option<u64>) -> Event {
     Event::timed(move |moments| {
         let generation_ms = moments.last_token_ms - moments.first_token_ms.unwrap_or(moments.last_token_ms);

@@ -1,14 +1,14 @@
-//! JSON text in the order in which it is written: pairs come in, bytes as a provider sends them go out.
+//! Writes JSON with keys in the order of the code, as providers send them.
 //!
-//! `serde_json::json!` sorts its keys, and readers of a stream often look at the first one.
+//! `serde_json::json!` sorts keys, and many readers of streams look at the first key.
 
 use std::fmt::{self, Write};
 
-/// One JSON value, already text.
+/// A JSON value as text.
 #[derive(Clone)]
 pub(crate) struct Json(String);
 
-/// `obj!("type": "ping", "index": 0)`: an object whose keys keep their order.
+/// `obj!("type": "ping", "index": 0)` writes an object and keeps the order of its keys.
 macro_rules! obj {
     ($($key:literal : $value:expr),* $(,)?) => {
         $crate::json::Json::object(&[$(($key, $crate::json::Json::from($value))),*])
@@ -16,7 +16,7 @@ macro_rules! obj {
 }
 pub(crate) use obj;
 
-/// `null`, where a value could be.
+/// `null` in place of a value.
 pub(crate) const NULL: Option<Json> = None;
 
 impl Json {
@@ -61,7 +61,7 @@ impl From<u64> for Json {
     }
 }
 
-/// Milliseconds to the microsecond.
+/// Milliseconds, rounded to microseconds.
 impl From<f64> for Json {
     fn from(ms: f64) -> Self {
         Self(format!("{ms:.3}"))

@@ -1,8 +1,7 @@
-//! The demo site: a chat page and a scripted LLM server with a log of what it sent when, so that every way
-//! in which a stream can go wrong is one click away and can be measured against the truth.
+//! The demo site: a chat page and a scripted LLM server. The server logs every write with its time, so that
+//! measurements can be compared with the truth. Each fault of a stream is one click away.
 //!
-//! Requests come in; the page, or a stream in one of four APIs, goes out. The README beside
-//! has the routes.
+//! The server streams in the format of four APIs. The README in this folder lists the routes.
 
 mod answer;
 mod api;

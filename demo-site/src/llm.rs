@@ -1,5 +1,4 @@
-//! The LLM endpoints: a request in one of the four APIs comes in, the scripted or the relayed stream goes
-//! out.
+//! The LLM endpoints: they respond to a request in one of four APIs with a scripted or relayed stream.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,11 +31,11 @@ pub(crate) fn routes() -> Router<Arc<Site>> {
             };
             router.route(&format!("/llm/{{scenario}}{}", api.path()), post(answer))
         })
-        // An `EventSource` gets OpenAI's events: most servers of such chats send them.
+        // `EventSource` clients get OpenAI's events, which most servers of such chats send.
         .route("/llm/{scenario}/events", get(events))
 }
 
-/// The few fields that decide how a request is answered.
+/// The fields that decide how a request is answered.
 #[derive(Debug, Deserialize)]
 struct Wanted {
     #[serde(default = "unnamed")]
@@ -97,7 +96,7 @@ async fn events(
     }
 }
 
-/// What a question without an API of its own asks for.
+/// The scenario and request of a transport without an API of its own: WebSocket or `EventSource`.
 pub(crate) fn asked(
     site: &Site,
     segment: &str,
@@ -112,7 +111,7 @@ pub(crate) fn asked(
     Ok((scenario, Asked { model, body_bytes, created: unix_seconds() }))
 }
 
-/// The model that a request names, if the scenario can answer it.
+/// The model of a request. An error if the scenario cannot answer the request.
 fn wanted(api: Api, scenario: &Scenario, body: &[u8]) -> Result<String, &'static str> {
     let wanted: Wanted = serde_json::from_slice(body)
         .map_err(|_| "the request body is not a JSON object with a `model` string and a `stream` flag")?;
@@ -143,8 +142,8 @@ fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Characters of a model's name that are repeated in every event.
+/// Maximum number of characters of a model name, which every event repeats.
 const MODEL_LIMIT: usize = 128;
 
-/// A chat's prompt; nobody sends more to a demo.
+/// Enough for the prompt of a demo chat.
 const BODY_LIMIT: usize = 1 << 20;

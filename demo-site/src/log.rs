@@ -1,5 +1,5 @@
-//! The server's own record of what it sent when: the player's marks come in, entries for `/demo/log` go out.
-//! It is what measurements are compared with.
+//! The server's own record of every write and its time, available at `/demo/log`. Measurements are compared
+//! with it.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The latest answers; older ones are forgotten.
+/// The latest responses; older ones are evicted.
 #[derive(Debug)]
 pub struct Log {
     started: Instant,
@@ -24,39 +24,38 @@ struct Ring {
     last_seq: u64,
 }
 
-/// One answer. Times but `request_at_ms` are milliseconds since its request arrived.
+/// One response. Times except `request_at_ms` are milliseconds since its request arrived.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
-    /// Numbered from 1; the answer's `x-demo-seq` header carries it.
+    /// Counted from 1; also in the response header `x-demo-seq`.
     pub seq: u64,
-    /// The id that the answer carries in band. `None` where it has none, and in a relayed answer until it
-    /// is known.
+    /// The id inside the stream. `None` if the stream has none, and in a relayed stream until it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Which API.
+    /// Name of the API.
     pub api: &'static str,
-    /// The path segment, or `upstream`.
+    /// The scenario's path segment, or `upstream`.
     pub scenario: String,
     /// HTTP status. `None` until the headers are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// When the request arrived, in milliseconds since the server started.
+    /// Arrival of the request, in milliseconds since the server started.
     pub request_at_ms: f64,
-    /// When the headers were handed on.
+    /// Time when the headers were passed to the socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers_ms: Option<f64>,
-    /// When the write with the first generated text was handed to the socket.
+    /// Time when the first generated text was written to the socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<f64>,
-    /// Every write of body bytes.
+    /// All writes of body bytes.
     pub writes: Vec<Written>,
-    /// How it ended. `None` while it goes on.
+    /// How the response ended. `None` until it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
-    /// When it ended.
+    /// Time of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_ms: Option<f64>,
-    /// Digest of all body bytes, in hexadecimal digits. `None` while it goes on.
+    /// SHA-256 of all body bytes in hexadecimal. `None` until the response ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
@@ -64,28 +63,28 @@ pub struct Entry {
 /// One write of body bytes.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Written {
-    /// When.
+    /// Time of the write.
     pub t_ms: f64,
-    /// How many.
+    /// Number of bytes.
     pub bytes: usize,
-    /// Tokens of generated text in them.
+    /// Tokens of generated text in these bytes.
     pub tokens: u32,
 }
 
-/// How an answer ended on the server's side.
+/// How a response ended on the server's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The body was ended properly, whatever had been in it.
+    /// The body ended with its final chunk, whatever its content.
     Complete,
-    /// The server dropped the connection.
+    /// The server closed the connection before the end.
     Cut,
-    /// The client went away first.
+    /// The client closed the connection first.
     ClientClosed,
 }
 
-/// Writes one entry. Dropped before [`Recorder::end`], it says that the client closed: the server drops a
-/// body whose connection is gone.
+/// Records one entry. If dropped before [`Recorder::end`], it records that the client closed the connection:
+/// the server drops the body of a closed connection.
 #[derive(Debug)]
 pub struct Recorder {
     log: Arc<Log>,
@@ -102,7 +101,7 @@ impl Log {
         Self { started: Instant::now(), ring: Mutex::default(), changed: watch::Sender::new(()) }
     }
 
-    /// Opens the entry of a request.
+    /// Adds the entry of a request.
     #[must_use]
     pub fn open(self: &Arc<Self>, api: &'static str, scenario: &str, arrived: Instant) -> Recorder {
         let mut ring = self.lock();
@@ -130,14 +129,13 @@ impl Log {
         Recorder { log: Arc::clone(self), seq, arrived, digest: Sha256::new(), ended: false }
     }
 
-    /// The entries after `seq` that are still held.
+    /// The stored entries after `seq`.
     #[must_use]
     pub fn after(&self, seq: u64) -> Vec<Entry> {
         self.lock().entries.iter().filter(|entry| entry.seq > seq).cloned().collect()
     }
 
-    /// Waits until there is an entry `seq`, and with `ended` until it has ended. `None` when it is no
-    /// longer held.
+    /// Waits until entry `seq` exists, and with `ended` until it has ended. `None` if the entry was evicted.
     pub async fn wait(&self, seq: u64, ended: bool) -> Option<Entry> {
         let mut changed = self.changed.subscribe();
         loop {
@@ -174,7 +172,7 @@ impl Ring {
 }
 
 impl Recorder {
-    /// The number of the entry.
+    /// Number of the entry.
     #[must_use]
     pub const fn seq(&self) -> u64 {
         self.seq
@@ -186,13 +184,13 @@ impl Recorder {
         ms(self.arrived.elapsed())
     }
 
-    /// When the request arrived.
+    /// Arrival of the request.
     #[must_use]
     pub const fn arrived(&self) -> Instant {
         self.arrived
     }
 
-    /// The headers were handed on.
+    /// Records that the headers are passed to the socket.
     pub fn headers(&self, status: u16, id: Option<String>) {
         let now_ms = self.now_ms();
         self.edit(|entry| {
@@ -202,12 +200,12 @@ impl Recorder {
         });
     }
 
-    /// The id became known after the headers.
+    /// Records an id that becomes known after the headers.
     pub fn id(&self, id: &str) {
         self.edit(|entry| entry.id = Some(id.to_owned()));
     }
 
-    /// Body bytes are handed to the socket now.
+    /// Records a write of body bytes to the socket.
     pub fn write(&mut self, bytes: &[u8], tokens: u32) {
         let t_ms = self.now_ms();
         self.digest.update(bytes);
@@ -219,7 +217,7 @@ impl Recorder {
         });
     }
 
-    /// The body has ended. Only the first end counts.
+    /// Records the end of the body. Later ends are ignored.
     pub fn end(&mut self, end: End) {
         if std::mem::replace(&mut self.ended, true) {
             return;
@@ -239,7 +237,7 @@ impl Recorder {
     }
 
     fn edit(&self, change: impl FnOnce(&mut Entry)) {
-        // A long answer may outlive its place in the ring.
+        // The entry of a long response may have been evicted.
         if let Some(entry) = self.log.lock().entry(self.seq) {
             change(entry);
         }
@@ -252,12 +250,12 @@ impl Drop for Recorder {
     }
 }
 
-/// Milliseconds, to the microsecond.
+/// Milliseconds, rounded down to microseconds.
 fn ms(duration: std::time::Duration) -> f64 {
     duration.as_micros() as f64 / 1e3
 }
 
-/// How many entries are kept.
+/// Maximum number of entries.
 const CAPACITY: usize = 2_000;
 
 #[cfg(test)]

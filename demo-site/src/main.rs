@@ -1,4 +1,4 @@
-//! `demo-site`: arguments come in; a running demo site goes out.
+//! `demo-site`: parses the arguments and runs the demo site or its traffic.
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use demo_site::{Log, Page, Site, Traffic, Upstream, serve};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
-/// A chat page and a scripted LLM server, to see what llm-rum sees.
+/// A chat page and a scripted LLM server to try llm-rum with.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -23,32 +23,33 @@ struct Cli {
 enum Command {
     /// Serve the chat page and the LLM server.
     Serve(ServeArgs),
-    /// Read streams from a running demo site, and report them to a collector as a page would.
+    /// Read streams from a running demo site and report them to a collector, as a page would.
     Traffic(TrafficArgs),
 }
 
 #[derive(Args)]
 struct ServeArgs {
-    /// Address to listen on; port 0 takes a free one.
+    /// Address to listen on; port 0 selects a free port.
     #[arg(long, default_value = "127.0.0.1:8788")]
     listen: SocketAddr,
-    /// Collector that serves the probe and takes its beacons.
+    /// Collector that serves the probe and receives its beacons.
     #[arg(long, default_value = "http://127.0.0.1:8787")]
     collector: String,
     /// Site key that the page's probe sends.
     #[arg(long, default_value = "demo")]
     site: String,
-    /// Model that the page asks for.
+    /// Model that the page requests.
     #[arg(long, default_value = "demo-model")]
     model: String,
-    /// Relay this server instead of playing scenarios: an address that has `/v1/chat/completions`,
-    /// `/v1/responses`, `/v1/messages` or `/api/chat` below it.
+    /// Relay this server instead of playing scenarios: base URL of `/v1/chat/completions`, `/v1/responses`,
+    /// `/v1/messages` or `/api/chat`.
     #[arg(long)]
     upstream: Option<String>,
     /// Key for the upstream, sent as a bearer token and as `x-api-key`.
     #[arg(long, env = "LLM_RUM_UPSTREAM_KEY", hide_env_values = true)]
     upstream_key: Option<String>,
-    /// Give the same answers, in the order of the requests, each time that it is started with this number.
+    /// Seed: the server gives the same responses after each start with the same number, in the order of the
+    /// requests.
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -64,13 +65,13 @@ struct TrafficArgs {
     /// Site key of the reports.
     #[arg(long, default_value = "demo")]
     site: String,
-    /// How many streams.
+    /// Number of streams.
     #[arg(long, default_value_t = 200)]
     streams: u32,
-    /// Spread their starts evenly over so many seconds.
+    /// Spread the starts evenly over this many seconds.
     #[arg(long, default_value_t = 0)]
     over: u64,
-    /// Most streams open at once.
+    /// Maximum number of open streams.
     #[arg(long, default_value_t = 128)]
     concurrency: usize,
 }

@@ -1,5 +1,5 @@
-//! The chat page: the embedded files and two settings come in, HTML that loads the probe as a user's page
-//! would goes out.
+//! The chat page: fills the embedded template with the settings. The HTML loads the probe as a user's page
+//! would.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use sha2::{Digest, Sha256};
 use crate::api::Api;
 use crate::scenario::TABLE;
 
-/// Built by `npm run build` in `web`.
+/// Files that `npm run build` in `web` creates.
 #[derive(Embed)]
 #[folder = "web/dist"]
 #[allow_missing = true]
 struct Built;
 
-/// Built by `cargo xtask build`; only its inline stub is used here.
+/// Files that `cargo xtask build` creates; only the inline stub is used here.
 #[derive(Embed)]
 #[folder = "../probe-wasm/dist"]
 #[include = "stub.js"]
 #[allow_missing = true]
 struct Probe;
 
-/// What the page is told about its surroundings.
+/// Settings of the page.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// Origin of the collector, without a slash at its end.
+    /// Origin of the collector, without a trailing slash.
     collector: String,
     /// Site key that the probe sends.
     site: String,
-    /// Model that the page asks for.
+    /// Model that the page requests.
     model: String,
 }
 
@@ -48,7 +48,7 @@ pub struct PageError {
     collector: String,
 }
 
-/// How the probe is loaded, by the page's query string.
+/// How the page loads the probe, from its query string.
 #[derive(Debug, Deserialize)]
 struct Loading {
     probe: Option<String>,
@@ -57,7 +57,7 @@ struct Loading {
 }
 
 impl Loading {
-    /// The extensions to load beside the probe, or `None` for a page without it.
+    /// The extensions to load with the probe. `None` for a page without the probe.
     fn extensions(&self) -> Option<&str> {
         let with_probe = self.probe.as_deref() != Some("off");
         with_probe.then(|| self.with.as_deref().unwrap_or(EVERY_EXTENSION))
@@ -68,7 +68,7 @@ impl Page {
     /// A page whose probe reports to `collector`, an `http` or `https` address without a path.
     ///
     /// # Errors
-    /// When `collector` is not such an address.
+    /// If `collector` is not such an address.
     pub fn new(collector: &str, site: &str, model: &str) -> Result<Self, PageError> {
         let refused = || PageError { collector: collector.to_owned() };
         let uri: Uri = collector.parse().map_err(|_| refused())?;
@@ -81,7 +81,7 @@ impl Page {
         }
     }
 
-    /// `extensions` are those to load beside the probe, `None` leaves the probe out.
+    /// `extensions` lists the extensions to load with the probe; `None` leaves the probe out.
     fn html(&self, template: &str, extensions: Option<&str>, stub: Option<&str>) -> String {
         let (collector, site) = (escaped(&self.collector), escaped(&self.site));
         let mut probe = String::new();
@@ -107,7 +107,7 @@ impl Page {
             .replace("<!-- probe -->", &probe)
     }
 
-    /// `strict` forbids WebAssembly to compile, `wasm` allows it; both allow the stub by its digest.
+    /// `strict` forbids WebAssembly and `wasm` allows it. Both allow the inline stub by its digest.
     fn policy(&self, csp: &str, stub: Option<&str>) -> Option<String> {
         let wasm = match csp {
             "strict" => "",
@@ -171,7 +171,7 @@ fn text(file: EmbeddedFile) -> Option<String> {
     String::from_utf8(file.data.into_owned()).ok()
 }
 
-/// `data-only` names the one API that a scenario has.
+/// Options of a list. `data-only` names the only API that a scenario supports.
 fn options<'a>(rows: impl Iterator<Item = (&'a str, &'a str, Option<Api>)>) -> String {
     rows.fold(String::new(), |mut html, (value, label, only)| {
         let only = only.map_or_else(String::new, |api| format!(r#" data-only="{}""#, api.name()));

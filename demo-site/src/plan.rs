@@ -1,4 +1,4 @@
-//! A plan: the events of one scripted stream with their times. [`crate::script`] makes it, [`crate::play`]
+//! A plan: the events of one scripted stream with their times. [`crate::script`] creates it, [`crate::play`]
 //! sends it.
 
 use std::time::Duration;
@@ -6,52 +6,52 @@ use std::time::Duration;
 use crate::api::Api;
 use crate::event::Event;
 
-/// One answer, ready to be played.
+/// One scripted response.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// HTTP status.
     pub status: u16,
     /// Content type of the body.
     pub content_type: &'static str,
-    /// The id that the answer carries in band. `None` where the API or the scenario has none.
+    /// The id inside the stream. `None` if the API or the scenario has none.
     pub id: Option<String>,
-    /// In the order of their times.
+    /// Sorted by time.
     pub steps: Vec<Step>,
     /// How the body ends after the last step.
     pub ending: Ending,
 }
 
-/// Something that happens a time after the request arrived.
+/// An action at a time after the request.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// Since the request.
+    /// Time since the request arrived.
     pub at: Duration,
-    /// What happens then.
+    /// The action.
     pub act: Act,
 }
 
-/// What happens in a step.
+/// Action of a step.
 #[derive(Debug)]
 pub(crate) enum Act {
     /// The request leaves the queue.
     Schedule,
-    /// An event is made; it waits for the next [`Act::Write`].
+    /// An event is created; it waits for the next [`Act::Write`].
     Make(Event),
-    /// What was made since the last write goes to the socket in one piece.
+    /// The events since the last write go to the socket in one piece.
     Write,
 }
 
 /// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Properly.
+    /// With its final chunk.
     Close,
-    /// The connection is dropped without the final chunk.
+    /// The connection closes without the final chunk.
     Cut,
 }
 
 impl Plan {
-    /// A proper stream of `steps` in the format of `api`, without an id in band.
+    /// A stream of `steps` that ends properly, in the format of `api` and without an id inside the stream.
     pub(crate) fn stream(api: Api, steps: Vec<Step>) -> Self {
         Self { status: 200, content_type: api.content_type(), id: None, steps, ending: Ending::Close }
     }

@@ -1,5 +1,5 @@
-//! Plays a plan: steps come in, body chunks go out at their times, and the log hears of each. The only
-//! place that waits.
+//! Plays a plan: sends body chunks at their times and logs each of them. Only this
+//! module has the timers of scripted streams.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use crate::event::Moments;
 use crate::log::{End, Recorder};
 use crate::plan::{Act, Ending, Plan, Step};
 
-/// The plan drops the connection here. As the error of a body it makes the server do so.
+/// The plan closes the connection here. As the error of a body, it makes the server close it.
 #[derive(Debug)]
 pub(crate) struct Cut;
 
@@ -24,7 +24,7 @@ impl std::fmt::Display for Cut {
 
 impl std::error::Error for Cut {}
 
-/// The body of `plan`. Dropped early, it has logged that the client closed.
+/// The body of `plan`. If dropped early, it logs that the client closed the connection.
 pub(crate) fn play(
     plan: Plan,
     recorder: Recorder,
@@ -55,7 +55,7 @@ impl Player {
         if self.over {
             return None;
         }
-        // The server flushes when a body has nothing ready: this keeps two writes apart.
+        // The server flushes if a body has no data ready: yielding keeps two writes apart.
         tokio::task::yield_now().await;
         let (mut made, mut tokens) = (String::new(), 0);
         while let Some(step) = self.steps.next() {

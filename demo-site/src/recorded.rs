@@ -1,5 +1,4 @@
-//! A real engine's stream, captured read by read: the fixture comes in, a plan with the same bytes at the
-//! same times goes out.
+//! A recording of a real engine's stream, read by read: a plan with the same bytes at the same times.
 
 use std::time::Duration;
 
@@ -11,17 +10,17 @@ use crate::api::Api;
 use crate::event::Event;
 use crate::plan::{Act, Ending, Plan, Step};
 
-/// llama.cpp's `llama-server` answering 200 tokens, one row per read of the socket.
+/// llama.cpp's `llama-server` generating 200 tokens, one row per read of the socket.
 const TIMELINE: &str = include_str!("../../tests/fixtures/streams/llamaserver_timeline_ok.jsonl");
 
-/// One row: the first carries headers, the last the end, all others bytes.
+/// One row: the first contains headers, the last the end, all others bytes.
 #[derive(Deserialize)]
 struct Row {
     t_ms: f64,
     b64: Option<String>,
 }
 
-/// The recorded stream; an OpenAI chat completion.
+/// The plan of the recording, an OpenAI chat completion.
 pub(crate) fn plan() -> Plan {
     let mut steps = Vec::new();
     let mut id = None;

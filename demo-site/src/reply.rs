@@ -1,5 +1,4 @@
-//! What the responses of the LLM endpoints have in common: the headers of a stream, and errors in an API's
-//! own words.
+//! Common parts of the LLM endpoints' responses: the headers of a stream, and errors in the format of an API.
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -8,10 +7,10 @@ use axum::response::{IntoResponse, Response};
 use crate::api::Api;
 use crate::dialect;
 
-/// Names the answer's entry in `/demo/log`.
+/// Contains the number of the response's entry in `/demo/log`.
 pub(crate) const SEQ_HEADER: HeaderName = HeaderName::from_static("x-demo-seq");
 
-/// What every stream carries, so that nothing on the way keeps or buffers it.
+/// Headers of every stream, which keep proxies from caching or buffering it.
 pub(crate) fn stream_headers(seq: u64) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -21,7 +20,7 @@ pub(crate) fn stream_headers(seq: u64) -> HeaderMap {
     headers
 }
 
-/// An error in the API's own words.
+/// An error in the format of the API.
 pub(crate) fn refuse(api: Api, status: StatusCode, message: &str) -> Response {
     let body = dialect::of(api).refusal(status.as_u16(), message);
     (status, [(header::CONTENT_TYPE, "application/json")], Bytes::from(body)).into_response()

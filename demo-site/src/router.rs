@@ -1,4 +1,4 @@
-//! The demo site as a server: every route, and the routes of its log.
+//! The router of the demo site: all routes, including those of its log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::{llm, page, socket};
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
-/// Every route.
+/// The router with all routes.
 pub fn app(site: Arc<Site>) -> Router {
-    // Nobody else's page may use a relay: see `upstream`.
+    // Pages of other origins must not use a relay: see `upstream`.
     let origins = if site.upstream.is_none() { AllowOrigin::any() } else { AllowOrigin::list([]) };
     let cors = CorsLayer::new()
         .allow_origin(origins)
-        // A `*` does not cover `Authorization`, so each header is named back.
+        // A `*` does not include `Authorization`, so each requested header is allowed by name.
         .allow_headers(AllowHeaders::mirror_request())
         .allow_methods(AllowMethods::mirror_request())
         .expose_headers([SEQ_HEADER, X_REQUEST_ID, REQUEST_ID]);
@@ -46,9 +46,9 @@ pub fn app(site: Arc<Site>) -> Router {
 /// Serves until the process ends.
 ///
 /// # Errors
-/// When the listener fails for good.
+/// If the listener fails permanently.
 pub async fn serve(listener: TcpListener, site: Arc<Site>) -> std::io::Result<()> {
-    // Without it the kernel may hold a small write back until the one before is acknowledged.
+    // With Nagle's algorithm, the kernel may delay a small write until the previous one is acknowledged.
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             warn!(%error, "A connection keeps Nagle's algorithm: its times are not exact");

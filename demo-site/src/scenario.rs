@@ -1,80 +1,80 @@
-//! The table of scenarios: a path segment comes in, what to play and how fast goes out.
+//! The table of scenarios: the path segment of a request selects a scenario and its pace.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::api::Api;
 
-/// What happens to an answer on its way.
+/// The fault of a response, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing.
+    /// No fault.
     Normal,
-    /// Headers at once, the first token late.
+    /// Headers immediately, first token late.
     SlowFirstToken,
-    /// A silence in the middle.
+    /// A pause in the middle.
     Stall,
-    /// The connection is dropped in the middle.
+    /// The connection closes in the middle.
     CutSocket,
-    /// The body ends properly in the middle, without the terminal event.
+    /// The body ends in the middle with its final chunk, but without the terminal event.
     CutClean,
     /// The provider reports an error inside the stream.
     ProviderError,
-    /// One event is broken JSON.
+    /// One event contains invalid JSON.
     Malformed,
-    /// A proxy holds everything back and lets it go at once.
+    /// A proxy buffers the whole stream and releases it at once.
     Buffered,
     /// Status 429 or 500 instead of a stream.
     HttpError,
     /// Status 200, the right content type, and no body.
     Empty,
-    /// A minute of text, meant to be stopped.
+    /// A minute of text, for the user to stop.
     UserStops,
-    /// A real engine's stream, replayed at its real times.
+    /// A recording of a real engine's stream at its original pace.
     Recorded,
 }
 
 /// One row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// What it is to the engine.
+    /// Its fault.
     pub kind: Kind,
-    /// The path segment, and the value in the page's list.
+    /// The path segment, which is also the value in the page's list.
     pub name: &'static str,
-    /// What the page's list shows.
+    /// The label in the page's list.
     pub label: &'static str,
-    /// The answer: it tells the reader what to look for.
+    /// Text of the response, which explains what to look for.
     pub text: &'static str,
-    /// The one API that has it. `None`: all have.
+    /// The only API that supports it. `None`: all of them.
     pub only: Option<Api>,
 }
 
-/// A row of the table and the pace asked for: `normal`, or `normal;first=300;gap=12;deltas=80`.
+/// A row of the table and the requested pace: `normal`, or `normal;first=300;gap=12;deltas=80`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
-    /// Which row.
+    /// The row.
     pub row: &'static Row,
-    /// What the path asked for beside it.
+    /// The pace from the path.
     pub pace: Pace,
 }
 
-/// How fast an answer comes. `None`: as the scenario has it.
+/// The pace of a response. `None`: as defined by the scenario.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// Time to the first token.
     pub first: Option<Duration>,
     /// Time between two deltas.
     pub gap: Option<Duration>,
-    /// How many deltas.
+    /// Number of deltas.
     pub deltas: Option<usize>,
 }
 
-/// Why a path segment names no scenario.
+/// Why a path segment is not a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ScenarioError {
-    /// No such row.
+    /// The table has no such row.
     Unknown(String),
-    /// Not `first=MS`, `gap=MS` or `deltas=N` within its limit.
+    /// Not `first=MS`, `gap=MS` or `deltas=N`, or over the limit.
     Parameter(String),
 }
 
@@ -103,7 +103,7 @@ impl Pace {
         match key {
             "first" => self.first = Some(Duration::from_millis(value)),
             "gap" => self.gap = Some(Duration::from_millis(value)),
-            // A fault in the middle needs a delta on either side.
+            // A fault in the middle needs a delta before and after it.
             "deltas" if (2..=2_000).contains(&value) => self.deltas = Some(value as usize),
             _ => return None,
         }
@@ -127,12 +127,12 @@ impl std::fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// Every scenario, in the order of the page's list.
+/// All scenarios in the order of the page's list.
 pub(crate) const TABLE: &[Row] = &[
     Row {
         kind: Kind::Normal,
         name: "normal",
-        label: "Normal answer",
+        label: "Normal response",
         text: "This is an ordinary answer. The first word came after a short think, the rest follow \
                steadily, and the stream closes with its proper end marker. Nothing is wrong, and the \
                report says so.",
@@ -195,7 +195,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row {
         kind: Kind::Buffered,
         name: "buffered",
-        label: "Held back by a proxy",
+        label: "Buffered by a proxy",
         text: "The model produced this answer word by word, but something on the way kept all of it and \
                then let it go at once. The server's own numbers look fine. Yours do not, and the \
                difference is the proxy.",

@@ -1,4 +1,4 @@
-//! Writes the script of one stream: which events the server sends and when. A scenario, an API and a seed
+//! Writes the script of one stream: the events that the server sends, and when. A scenario, an API and a seed
 //! determine it. Nothing here waits or sends.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::plan::{Act, Ending, Plan, Step};
 use crate::recorded;
 use crate::scenario::{Kind, Scenario};
 
-/// The plan of one answer: the same for the same seed.
+/// The plan of one response. The same seed gives the same plan.
 pub(crate) fn plan(scenario: &Scenario, api: Api, asked: &Asked, seed: u64) -> Plan {
     let mut rng = Random::new(seed);
     match scenario.row.kind {
@@ -37,7 +37,7 @@ fn refusal(api: Api, rng: &mut Random) -> Plan {
     Plan { status, content_type: "application/json", ..Plan::stream(api, steps) }
 }
 
-/// A streamed answer on its way to becoming steps.
+/// Converts a response to steps.
 struct Script<'a> {
     scenario: &'a Scenario,
     kind: Kind,
@@ -58,7 +58,7 @@ impl Script<'_> {
         }
     }
 
-    /// The queue, the opening, and the first token with the server's time to it.
+    /// The time in the queue, the opening events, and the first token with the server's time to it.
     fn begin(&mut self, line: &mut Timeline) {
         let dialect = dialect::of(self.answer.api);
         let first = self.first_token();
@@ -70,7 +70,8 @@ impl Script<'_> {
         line.send(told.into_iter().chain([dialect.delta(self.answer, 0)]));
     }
 
-    /// The other deltas, and in their middle what goes wrong. The ending, when that is the end.
+    /// The other deltas, with the scenario's fault in the middle. Returns the ending if the fault ends the
+    /// stream.
     fn go_on(&mut self, line: &mut Timeline) -> Option<Ending> {
         let dialect = dialect::of(self.answer.api);
         let total = self.answer.words.len();
@@ -118,18 +119,18 @@ impl Script<'_> {
         };
         let seeded = Duration::from_millis(self.rng.between(low, high));
         match self.scenario.pace.gap {
-            // A given pace keeps some of its unevenness, as real ones do.
+            // A requested pace keeps some variation, as real streams have.
             Some(gap) => gap.mul_f64(0.75 + self.rng.share() * 0.5),
             None => seeded,
         }
     }
 }
 
-/// Steps at rising times.
+/// Steps with ascending times.
 struct Timeline {
     now: Duration,
     steps: Vec<Step>,
-    /// A proxy holds all writes back until [`Timeline::release`].
+    /// Simulates a proxy that buffers all writes until [`Timeline::release`].
     held: bool,
 }
 
@@ -142,7 +143,7 @@ impl Timeline {
         self.steps.push(Step { at: self.now, act });
     }
 
-    /// Makes the events now and writes them in one piece.
+    /// Creates the events now and writes them in one piece.
     fn send(&mut self, events: impl IntoIterator<Item = Event>) {
         let before = self.steps.len();
         for event in events {
@@ -162,10 +163,10 @@ impl Timeline {
     }
 }
 
-/// Long enough for a stall, which is a gap over two seconds.
+/// Long enough to count as a stall, which is a gap over two seconds.
 const STALL: Duration = Duration::from_millis(2_600);
 
-/// A buffered answer shows as such only when it took over a second.
+/// The probe recognises buffering only in a response that took over a second.
 const HELD_AT_LEAST: Duration = Duration::from_millis(1_200);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The state of the demo site, shared by every handler.
+//! State that all handlers of the demo site share.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::log::Log;
 use crate::page::Page;
 use crate::upstream::Upstream;
 
-/// What every handler shares.
+/// State that all handlers share.
 pub struct Site {
-    /// What was sent when.
+    /// Record of all writes.
     pub log: Arc<Log>,
-    /// Every request's seed is this plus its number.
+    /// Base seed: the seed of a request is this plus its number.
     pub seed: u64,
-    /// Relayed to instead of playing scenarios, where one is given.
+    /// Server to relay instead of playing scenarios, if one is configured.
     pub upstream: Option<Upstream>,
     /// The chat page.
     pub page: Page,

@@ -1,4 +1,4 @@
-//! A chat over WebSocket: texts that ask come in, the scripted answer's events go out as one text each.
+//! Chat over WebSocket: each text is a question, and each event of the response is sent as one text.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::play::play;
 use crate::script::plan;
 use crate::site::Site;
 
-/// `/llm/{scenario}/socket`: each text that names a model is answered. An answer without an end marker
-/// ends with the socket.
+/// `/llm/{scenario}/socket`: responds to each text that names a model. Closes the socket after a response
+/// without an end marker.
 pub(crate) async fn answer(
     State(site): State<Arc<Site>>,
     Path(segment): Path<String>,
@@ -41,7 +41,7 @@ struct Question {
     model: String,
 }
 
-/// Whether the answer was told up to its end marker.
+/// Sends a response and returns whether its end marker was sent.
 async fn tell(site: &Site, socket: &mut WebSocket, segment: &str, model: &str, bytes: usize) -> bool {
     let Ok((scenario, asked)) = asked(site, segment, model, bytes) else { return false };
     let recorder = site.log.open("web_socket", segment, Instant::now());
@@ -54,7 +54,7 @@ async fn tell(site: &Site, socket: &mut WebSocket, segment: &str, model: &str, b
     loop {
         tokio::select! {
             chunk = body.next() => match chunk {
-                // A socket has no comments: they would tell the server's own times.
+                // Leaves out SSE comments: a socket has none.
                 Some(Ok(chunk)) => for event in data(&chunk) {
                     whole = event == END_MARKER;
                     if socket.send(event.into()).await.is_err() {
@@ -64,20 +64,20 @@ async fn tell(site: &Site, socket: &mut WebSocket, segment: &str, model: &str, b
                 Some(Err(_)) => return false,
                 None => {
                     if !whole && socket.send(Message::Close(None)).await.is_ok() {
-                        // In good order, but before the end marker: the client closes as well.
+                        // A proper close before the end marker: waits for the client to close as well.
                         while let Some(Ok(_)) = socket.recv().await {}
                     }
                     return whole;
                 }
             },
-            // Nothing is asked while an answer is under way: what comes is the end. After its last event
-            // it may be the next question, before the answer is known to be over here.
+            // A client sends nothing during a response, so a message means that it has left. After the end
+            // marker a message may be the next question, so it must stay unread.
             _ = socket.recv(), if !whole => return false,
         }
     }
 }
 
-/// The events of a write, which holds whole ones.
+/// The texts of the events in a write, which contains whole events.
 fn data(chunk: &[u8]) -> impl Iterator<Item = &str> {
     let text = str::from_utf8(chunk).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix("data: "))
@@ -85,5 +85,5 @@ fn data(chunk: &[u8]) -> impl Iterator<Item = &str> {
 
 const END_MARKER: &str = "[DONE]";
 
-/// A chat's prompt; nobody sends more to a demo.
+/// Enough for the prompt of a demo chat.
 const MAX_QUESTION: usize = 1 << 20;

@@ -1,5 +1,5 @@
-//! Synthetic traffic: a number of streams comes in; that many real streams are read from the demo server,
-//! measured as a page would measure them, and their reports go out to the collector.
+//! Synthetic traffic: reads real streams from the demo server, measures them as a page would, and sends their
+//! reports to the collector.
 
 mod deliver;
 mod mix;
@@ -21,7 +21,7 @@ pub use deliver::Delivered;
 use deliver::Delivery;
 use mix::Visit;
 
-/// What traffic to make.
+/// Settings of the traffic.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     /// Base URL of the demo site.
@@ -30,30 +30,31 @@ pub struct Traffic {
     pub collector: String,
     /// Site key for the beacons.
     pub site: String,
-    /// How many streams.
+    /// Number of streams.
     pub streams: u32,
-    /// Their starts are spread evenly over this; zero starts them as `concurrency` allows.
+    /// Duration over which the starts are spread evenly. If zero, streams start as soon as `concurrency`
+    /// allows.
     pub over: Duration,
-    /// How many streams are open at once, at most.
+    /// Maximum number of open streams.
     pub concurrency: usize,
-    /// The same seed asks for the same streams.
+    /// The same seed gives the same streams.
     pub seed: u64,
 }
 
-/// What became of it.
+/// Result of the traffic.
 #[derive(Debug, Default)]
 pub struct Sent {
-    /// How many streams ended in which way.
+    /// Number of streams by outcome.
     pub outcomes: BTreeMap<Outcome, u32>,
-    /// What became of their reports.
+    /// Delivery of the reports.
     pub delivered: Delivered,
 }
 
 impl Traffic {
-    /// Makes the traffic; `progress` hears how many streams have ended.
+    /// Creates the traffic. Calls `progress` with the number of streams that have ended.
     ///
     /// # Errors
-    /// When no demo site answers: its absence is no user's network error.
+    /// If the demo site does not respond, because streams would then report a network error that no user had.
     pub async fn send(self, progress: impl Fn(u32)) -> reqwest::Result<Sent> {
         let client = client()?;
         let demo: Arc<str> = self.demo.trim_end_matches('/').into();
@@ -92,7 +93,7 @@ impl Traffic {
 }
 
 impl Sent {
-    /// Counts one more stream, and tells how many there are now.
+    /// Counts one stream and returns the new total.
     fn count(&mut self, outcome: Outcome) -> u32 {
         *self.outcomes.entry(outcome).or_default() += 1;
         self.outcomes.values().sum()

@@ -1,5 +1,5 @@
-//! A real LLM server behind this one: a request comes in and is passed on; its stream goes out byte for byte
-//! with this server's own time to first token as comments between the events.
+//! Relays a real LLM server. The stream passes through byte for byte, with this server's own time to first
+//! token as comments between the events.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use crate::log::{End, Recorder};
 use crate::play::Cut;
 use crate::reply::{refuse, stream_headers};
 
-/// Where to, and as whom.
+/// Address of the upstream, and the key for it.
 pub struct Upstream {
     base: String,
     key: Option<HeaderValue>,
@@ -34,18 +34,18 @@ pub struct Upstream {
 pub enum UpstreamError {
     /// Not an `http` or `https` address.
     Address(String),
-    /// The key has characters that no header takes.
+    /// The key contains characters that a header cannot carry.
     Key,
-    /// No client could be made.
+    /// The HTTP client cannot be created.
     Client(reqwest::Error),
 }
 
 impl Upstream {
-    /// `base` is the address below which the APIs lie, with or without the `/v1` at its end; `key`, where
-    /// given, replaces what the page sends.
+    /// `base` is the base URL of the APIs, with or without `/v1` at its end. `key` replaces the key that the
+    /// page sends.
     ///
     /// # Errors
-    /// When the address or the key is not usable.
+    /// If the address or the key is not usable.
     pub fn new(base: &str, key: Option<&str>) -> Result<Self, UpstreamError> {
         let trimmed = base.trim_end_matches('/');
         let trimmed = trimmed.strip_suffix("/v1").unwrap_or(trimmed);
@@ -114,18 +114,18 @@ impl Error for UpstreamError {
     }
 }
 
-/// An HTTP client whose TLS is rustls with ring.
+/// An HTTP client with rustls and ring for TLS.
 ///
 /// # Errors
-/// When the system's certificates cannot be read.
+/// If the system's certificates cannot be read.
 pub(crate) fn client() -> reqwest::Result<Client> {
-    // A second call finds the provider installed, which is as good.
+    // A second call fails because the provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder().build()
 }
 
-/// Whether the request comes from this site's page, or from no page at all. Behind a relay lies somebody's
-/// key: any page that its owner visits could spend it, by a form or by a name that resolves to loopback.
+/// Whether the request comes from this site's page, or from no page. A relay may have an API key. Any page
+/// that the key's owner visits could spend it, with a form or with a name that resolves to loopback.
 fn is_own_page(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -158,15 +158,15 @@ fn relayed(api: Api, response: reqwest::Response, recorder: Recorder) -> Respons
     (status, headers, Body::from_stream(relayed.into_stream())).into_response()
 }
 
-/// An answer on its way through.
+/// A relayed response.
 struct Relayed {
     response: reqwest::Response,
     recorder: Recorder,
     meter: Meter,
     deltas: u32,
-    /// The log knows the answer's id.
+    /// The log knows the id of the response.
     is_named: bool,
-    /// `None` where the format has no comments.
+    /// `None` if the format has no comments.
     between: Option<Between>,
     over: bool,
 }
@@ -238,10 +238,10 @@ fn picked(from: &HeaderMap, names: &[&'static str]) -> HeaderMap {
     names.iter().filter_map(pick).collect()
 }
 
-/// What an upstream needs from the page; cookies and origins are none of its business.
+/// Headers of the page that the upstream needs. Cookies and origins are not passed on.
 const REQUEST_HEADERS: &[&str] = &["content-type", "accept", "anthropic-version", "anthropic-beta"];
 
-/// What a page may need from an upstream.
+/// Headers of the upstream that the page may need.
 const RESPONSE_HEADERS: &[&str] =
     &["content-type", "retry-after", "x-request-id", "request-id", "openai-processing-ms"];
 

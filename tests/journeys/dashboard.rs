@@ -39,8 +39,8 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
         ensure!(found == true, "chart {chart}");
     }
 
-    judged(&browser, &collector).await?;
-    promised(&browser, &collector).await?;
+    tables_and_heatmap(&browser, &collector).await?;
+    budgets_samples_accounting(&browser, &collector).await?;
     compressed(&browser).await?;
 
     browser.page.goto(&format!("{}/?stream={:032x}", collector.url, 7)).await?;
@@ -108,7 +108,7 @@ async fn left(browser: &Browser, collector: &Collector) -> Result<()> {
 }
 
 /// The table by model, how streams ended, and the heatmap say what the API says.
-async fn judged(browser: &Browser, collector: &Collector) -> Result<()> {
+async fn tables_and_heatmap(browser: &Browser, collector: &Collector) -> Result<()> {
     let breakdown = collector.get("/v1/breakdown?by=model").await?;
     let group = &breakdown["groups"][0];
     let model = group["value"].as_str().context("a model")?;
@@ -127,14 +127,14 @@ async fn judged(browser: &Browser, collector: &Collector) -> Result<()> {
     let held = points.iter().flat_map(|point| point["counts"].as_array().into_iter().flatten());
     let cells = held.filter(|count| **count != 0).count();
     let drawn = "return document.querySelectorAll('[data-chart=ttft] .heat rect').length";
-    eventually("a drawn cell for each that holds something", || async {
+    eventually("a cell for each bucket with streams", || async {
         (browser.page.execute(drawn, vec![]).await.ok()? == cells).then_some(())
     })
     .await
 }
 
-/// The budgets beside the verdict, the samples and the books at the foot say what the API says.
-async fn promised(browser: &Browser, collector: &Collector) -> Result<()> {
+/// Error budgets, samples and ingest accounting say what the API says.
+async fn budgets_samples_accounting(browser: &Browser, collector: &Collector) -> Result<()> {
     browser.page.goto(&format!("{}/?sample=slowest", collector.url)).await?;
     state(browser, "ready").await?;
     let slo = collector.get("/v1/slo").await?;

@@ -35,7 +35,7 @@ async fn every_way(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
-/// What the page is told of the end is all that can be judged by.
+/// The outcome that the page can tell from the end of the stream.
 fn outcome(engine: Engine, scenario: &str, api: &str) -> Outcome {
     match (scenario, api) {
         ("normal", _) => Outcome::Complete,

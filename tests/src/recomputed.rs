@@ -51,19 +51,19 @@ pub fn outcome(report: &Value) -> &str {
 
 /// Neither ended by the user nor unseen.
 #[must_use]
-pub fn is_judged(report: &Value) -> bool {
+pub fn is_eligible(report: &Value) -> bool {
     !matches!(outcome(report), "aborted" | "abandoned" | "unobserved")
 }
 
 /// Judged, and not complete.
 #[must_use]
 pub fn is_error(report: &Value) -> bool {
-    is_judged(report) && outcome(report) != "complete"
+    is_eligible(report) && outcome(report) != "complete"
 }
 
 /// Complete without a defect that is a loss.
 #[must_use]
-pub fn is_whole(report: &Value) -> bool {
+pub fn is_intact(report: &Value) -> bool {
     const LOSSES: [&str; 6] =
         ["malformed", "invalid_utf8", "sequence_gap", "spliced", "html_in_stream", "oversize"];
     outcome(report) == "complete" && LOSSES.iter().all(|loss| report["defects"][loss].as_u64().is_none())
@@ -76,7 +76,7 @@ pub fn is_good(report: &Value) -> bool {
     let within = |field: &str, target: Option<f64>| {
         report[field].as_f64().zip(target).is_none_or(|(value, target)| value <= target)
     };
-    is_whole(report)
+    is_intact(report)
         && within("ttfv_ms", targets.ttft_p95_ms)
         && within("e2e_ms", targets.e2e_p95_ms)
         && within("tpot_ms", targets.tpot_ms)
@@ -287,7 +287,7 @@ impl Wrong {
         }
     }
 
-    /// The percentiles with those who saw nothing; absent for a metric that nobody waits for.
+    /// Kaplan–Meier-adjusted percentiles; absent for a metric without waits.
     pub fn waits(&mut self, place: &str, found: &Value, reports: &[&Value], metric: &str) {
         if !is_waited_for(metric) {
             return self.exact(&format!("{place}.adjusted"), found, Value::Null);

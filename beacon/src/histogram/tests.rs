@@ -1,4 +1,4 @@
-//! Where values land, and what merging, folding and the wire keep of them.
+//! Tests of bucket edges, merging, folding and the wire format.
 
 use proptest::prelude::*;
 
@@ -12,13 +12,13 @@ fn of(values: &[f64]) -> Histogram {
     histogram
 }
 
-/// All that is counted, and how it lies in memory.
+/// All counts, and their layout in memory.
 fn content(histogram: &Histogram) -> (u64, i32, &[u64]) {
     let (offset, counts) = histogram.dense();
     (histogram.zero(), offset, counts)
 }
 
-/// Sums of doubles depend on their order.
+/// Sums of doubles depend on the order of addition.
 fn near(sum: f64, exact: f64) -> bool {
     (sum - exact).abs() <= exact * 1e-9 + 1e-6
 }

@@ -173,7 +173,7 @@ impl CumulativeStats {
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
         }
-        self.broken += u64::from(report.outcome.is_judged() && !report.is_whole());
+        self.broken += u64::from(report.outcome.is_eligible() && !report.is_intact());
         self.output_tokens += report.output_tokens.unwrap_or(0);
         for classic in PrometheusHistogram::ALL {
             if let Some(value_ms) = classic.value_ms(report) {

@@ -233,7 +233,7 @@ impl StoredSample {
     fn of(id: StreamId, report: &StreamReport) -> Self {
         // A sender may write `-0.0`, whose bits compare above those of every wait.
         let waited_ms = report.ttfv_ms.or(report.ttft_ms).map(f64::abs);
-        let failed = report.outcome.is_judged() && !report.is_whole();
+        let failed = report.outcome.is_eligible() && !report.is_intact();
         let may_be = |sample| match sample {
             SampleKind::Slowest => waited_ms.is_some(),
             SampleKind::Failed => failed,

@@ -35,7 +35,7 @@ impl WindowStats {
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
         }
-        self.intact += u64::from(report.is_whole());
+        self.intact += u64::from(report.is_intact());
         self.within_slo += u64::from(within_slo);
         self.input_tokens += report.input_tokens.unwrap_or(0);
         self.output_tokens += report.output_tokens.unwrap_or(0);
@@ -151,7 +151,7 @@ impl WindowStats {
 
     /// Streams that count towards integrity, availability and goodput.
     pub(crate) fn eligible(&self) -> u64 {
-        self.outcomes().filter(|(outcome, _)| outcome.is_judged()).map(|(_, count)| count).sum()
+        self.outcomes().filter(|(outcome, _)| outcome.is_eligible()).map(|(_, count)| count).sum()
     }
 
     /// Streams in which the service failed the user.

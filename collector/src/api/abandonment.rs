@@ -16,42 +16,42 @@ use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{CensoredWaits, CurvePoint};
 use crate::store::backend::Backend;
 
-/// How long users wait before they leave.
+/// Share of users that leave, by wait time.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Abandonment {
     #[serde(flatten)]
     range: Range,
     metric: &'static str,
-    /// Bound on what waits are off by.
+    /// Maximum relative error of the waits.
     relative_error: f64,
-    /// Streams whose users waited: those below together.
+    /// All streams that waited: `shown` + `left` + `failed`.
     waited: u64,
-    /// Streams that showed it.
+    /// Streams that reached the token.
     shown: u64,
-    /// Streams that their users ended before.
+    /// Streams that their users ended before the token.
     left: u64,
-    /// Streams that failed before.
+    /// Streams that failed before the token.
     failed: u64,
-    /// From the shortest wait to the longest, at most eight per doubling; only where a wait ended.
+    /// Shortest wait first, at most eight points per doubling; only waits at which a stream ended waiting.
     points: Vec<Point>,
 }
 
-/// One wait.
+/// A point of the curve.
 #[derive(Serialize, JsonSchema)]
 struct Point {
     wait_ms: f64,
-    /// Streams that went on for longer with nothing to see.
+    /// Streams that waited longer without the token.
     waiting: u64,
-    /// Share of users that leave by then where nothing comes before.
+    /// Estimated share of users that leave by then if no token arrives.
     share: f64,
-    /// Where the share lies with 95 % confidence. Absent while nobody has left, and once all have.
+    /// 95 % confidence interval of `share`. Absent while the share is 0, and once it is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     lower: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upper: Option<f64>,
 }
 
-/// Answers with the curve of leaving.
+/// Handles the route.
 pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[WAIT, FORMAT])?;
     let (metric, which, censored) = wait(&params)?;
@@ -112,5 +112,5 @@ impl Table for Abandonment {
     }
 }
 
-/// 32 buckets per doubling become 8.
+/// Merges 32 buckets per doubling into 8.
 const FOUR_INTO_ONE: u32 = 2;

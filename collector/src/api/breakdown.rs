@@ -22,7 +22,7 @@ use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::store::query::Dimension;
 
-/// Streams by the values of a dimension.
+/// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Breakdown {
     #[serde(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct Breakdown {
     targets: TargetsInView,
     /// Most streams first.
     groups: Vec<Group>,
-    /// Values that have streams but no place in `groups`.
+    /// Number of values with streams that `groups` leaves out.
     more: usize,
 }
 
@@ -50,18 +50,18 @@ struct Group {
     integrity: Ratio,
     goodput: Ratio,
     errors: u64,
-    /// Share of all streams that were judged and not good, minus share of all that were judged: above 0,
-    /// it costs more than its part. Absent when none failed.
+    /// Share of the eligible streams that missed their SLO, minus share of all eligible streams. Above 0, the
+    /// value causes more than its share of failures. Absent if no stream missed its SLO.
     #[serde(skip_serializing_if = "Option::is_none")]
     excess: Option<f64>,
-    /// Those that its streams are judged by. Absent where values are of other labels than the use case.
+    /// Targets of the streams. Absent unless the dimension is `use_case`.
     #[serde(skip_serializing_if = "Option::is_none")]
     targets: Option<TargetsOf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier: Option<Earlier>,
 }
 
-/// The same value in the period that is compared with.
+/// The same value in the comparison period.
 #[derive(Serialize, JsonSchema)]
 struct Earlier {
     streams: u64,
@@ -69,7 +69,7 @@ struct Earlier {
     percentiles: Percentiles,
 }
 
-/// Answers with the streams by the values of a dimension.
+/// Handles the route.
 pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
     let (metric, which) = params.metric()?;
@@ -115,7 +115,7 @@ fn groups(
     let nothing = WindowStats::default();
     let mut groups: Vec<_> = now
         .iter()
-        // Where a later revision went elsewhere, the window is still there.
+        // A window without streams remains if a later revision moved its stream to another series.
         .filter(|(_, stats)| stats.streams() > 0)
         .map(|(value, stats)| {
             let bad_share = share(stats.eligible() - stats.within_slo, bad);

@@ -19,7 +19,7 @@ use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::time::MINUTE_MS;
 
-/// Both sides' time to first token.
+/// Time to first token in browsers and on servers.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Comparison {
     #[serde(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct Comparison {
     points: Vec<Point>,
 }
 
-/// One step.
+/// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Point {
     t: i64,
@@ -53,7 +53,7 @@ struct Point {
     overhead_p95_ms: Option<f64>,
 }
 
-/// Answers with both sides' time to first token.
+/// Handles the route.
 pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;

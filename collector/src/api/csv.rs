@@ -1,4 +1,4 @@
-//! Writes answers as CSV after RFC 4180, guarded against formulas of spreadsheets.
+//! Formats responses as CSV according to RFC 4180. Protects spreadsheets from formulas in label values.
 
 use axum::Json;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -9,14 +9,14 @@ use super::params::{Params, bad};
 use super::percentiles::{KmAdjusted, Percentiles};
 use crate::http::error::ApiError;
 
-/// An answer whose heart is a table.
+/// A response that contains a table.
 pub(super) trait Table: Serialize {
-    /// Names of the columns; they do not depend on what is in the rows.
+    /// Names of the columns, which do not depend on the rows.
     fn header(&self) -> Vec<String>;
     fn rows(&self) -> Vec<Vec<Cell>>;
 }
 
-/// One value.
+/// One value of a row.
 pub(super) enum Cell {
     Empty,
     Whole(i64),
@@ -36,7 +36,7 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-/// The answer in the form that is asked for.
+/// The response as JSON or CSV, depending on the parameter `format`.
 pub(super) fn answer(params: &Params, table: impl Table) -> Result<Response, ApiError> {
     match params.get("format") {
         None | Some("json") => Ok(Json(table).into_response()),
@@ -51,22 +51,22 @@ pub(super) fn answer(params: &Params, table: impl Table) -> Result<Response, Api
     }
 }
 
-/// Columns for percentiles, with a prefix.
+/// Column names for percentiles, with a prefix.
 pub(super) fn percentile_columns(prefix: &str) -> impl Iterator<Item = String> {
     ["n", "p50_ms", "p95_ms", "p99_ms"].into_iter().map(move |name| format!("{prefix}{name}"))
 }
 
-/// What belongs in them.
+/// Cells for [`percentile_columns`].
 pub(super) fn percentile_cells(of: &Percentiles) -> [Cell; 4] {
     [of.n.into(), of.p50_ms.into(), of.p95_ms.into(), of.p99_ms.into()]
 }
 
-/// Columns for percentiles with those who saw nothing.
+/// Column names for Kaplan–Meier-adjusted percentiles.
 pub(super) fn adjusted_columns() -> impl Iterator<Item = String> {
     ["adjusted_p50_ms", "adjusted_p95_ms", "adjusted_p99_ms", "left", "failed"].into_iter().map(str::to_owned)
 }
 
-/// What belongs in them; nothing for a metric that has none.
+/// Cells for [`adjusted_columns`]; empty for a metric without censored waits.
 pub(super) fn adjusted_cells(of: &Percentiles) -> [Cell; 5] {
     match &of.adjusted {
         Some(KmAdjusted { left, failed, p50_ms, p95_ms, p99_ms }) => {
@@ -95,13 +95,14 @@ fn write(table: &impl Table) -> String {
     text
 }
 
-/// Label values come from pages: one that begins like a formula must not become one.
+/// Pages choose label values: a value that begins like a formula must not become one.
 fn quoted(value: &str) -> String {
     let formula = value.starts_with(FORMULA);
     format!("\"{}{}\"", if formula { "'" } else { "" }, value.replace('"', "\"\""))
 }
 
-/// What spreadsheets take for the beginning of a formula, in both widths, or pass over on their way to one.
+/// Characters that begin a formula in spreadsheets, in both widths, and whitespace that spreadsheets skip
+/// before one.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n'];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Turns errors of the store into answers.
+//! Converts errors of the store to HTTP responses.
 
 use crate::http::error::{ApiError, Reason};
 use crate::store::clickhouse::client::ClickHouseError;

@@ -1,4 +1,5 @@
-//! `GET /healthz` and `GET /readyz`: whether the process lives, and whether a load balancer should send work to it.
+//! `GET /healthz` and `GET /readyz`: whether the process runs, and whether a load balancer should send
+//! requests to it.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use serde::Serialize;
 
 use crate::journal::health::Health;
 
-/// Whether work should be sent here.
+/// Readiness of the collector.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Ready {
     ready: bool,
@@ -25,12 +26,12 @@ enum Storage {
     Unavailable,
 }
 
-/// The process answers.
+/// Liveness: the process responds.
 pub(crate) async fn healthz() -> &'static str {
     "ok"
 }
 
-/// 200 while beacons can be kept and the collector is not about to stop.
+/// Readiness: 200 while beacons can be stored and the collector is not shutting down.
 pub(crate) async fn readyz(State(health): State<Arc<Health>>) -> (StatusCode, Json<Ready>) {
     let storage = if health.storage_failed() { Storage::Unavailable } else { Storage::Writable };
     let draining = health.is_draining();

@@ -16,7 +16,7 @@ use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::time::MINUTE_MS;
 
-/// A distribution over time.
+/// Distribution of a metric over time.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Heatmap {
     #[serde(flatten)]
@@ -25,21 +25,21 @@ pub(crate) struct Heatmap {
     metric: &'static str,
     #[serde(flatten)]
     targets: TargetsInView,
-    /// Those that hold something in any step, from low to high.
+    /// Buckets with values in any step, lowest first.
     buckets: Vec<BucketOf>,
     points: Vec<Column>,
 }
 
-/// One step.
+/// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Column {
     t: i64,
     n: u64,
-    /// One for each of the answer's `buckets`.
+    /// One count per entry of `buckets`.
     counts: Vec<u64>,
 }
 
-/// Answers with a distribution over time.
+/// Handles the route.
 pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, FORMAT])?;
     let (metric, which) = params.metric()?;
@@ -64,7 +64,7 @@ pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Re
     csv::answer(&params, Heatmap { range, step_ms, metric, targets, buckets, points })
 }
 
-/// The buckets of all steps, and what each step has in them.
+/// The buckets of all steps, and the counts of each step.
 fn columns(steps: &[Histogram]) -> (Vec<BucketOf>, Vec<Vec<u64>>) {
     let mut all = Histogram::default();
     for step in steps {
@@ -72,7 +72,7 @@ fn columns(steps: &[Histogram]) -> (Vec<BucketOf>, Vec<Vec<u64>>) {
     }
     let buckets: Vec<_> = coarse(&all).collect();
     let of_step = |step: &Histogram| {
-        // Both run from low to high over the same edges.
+        // Both lists are sorted and have the same edges.
         let mut held = coarse(step).peekable();
         let count = |bucket: &BucketOf| {
             held.next_if(|held| held.upper_ms == bucket.upper_ms).map_or(0, |held| held.count)

@@ -16,7 +16,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 
-/// How values are spread.
+/// Distribution of a metric.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Spread {
     metric: &'static str,
@@ -24,14 +24,14 @@ pub(crate) struct Spread {
     quantiles: Quantiles,
     #[serde(flatten)]
     targets: TargetsInView,
-    /// Those that hold something.
+    /// Buckets with values, lowest first.
     buckets: Vec<BucketOf>,
-    /// In the period that is compared with; absent unless asked for.
+    /// The distribution in the comparison period. Absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier: Option<Earlier>,
 }
 
-/// The same in the period that is compared with.
+/// The distribution in the comparison period.
 #[derive(Serialize, JsonSchema)]
 struct Earlier {
     #[serde(flatten)]
@@ -41,7 +41,7 @@ struct Earlier {
     buckets: Vec<BucketOf>,
 }
 
-/// Values above `lower_ms`, at most `upper_ms`; 0 to 0 holds those of zero.
+/// Number of values above `lower_ms` and up to `upper_ms`. The bucket from 0 to 0 counts zeros.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct BucketOf {
     pub(super) lower_ms: f64,
@@ -49,7 +49,7 @@ pub(super) struct BucketOf {
     pub(super) count: u64,
 }
 
-/// Answers with the distribution of a metric.
+/// Handles the route.
 pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, AGAINST, FORMAT])?;
     let (metric, which) = params.metric()?;
@@ -81,7 +81,7 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     csv::answer(&params, Spread { metric, quantiles, targets, buckets, earlier })
 }
 
-/// Four buckets per doubling, from low to high; those that hold something.
+/// Buckets with values, four per doubling, lowest first.
 pub(super) fn coarse(histogram: &Histogram) -> impl Iterator<Item = BucketOf> + '_ {
     let zero = Bucket { lower: 0.0, upper: 0.0, count: histogram.zero() };
     let zero = Some(zero).filter(|zero| zero.count > 0);
@@ -102,5 +102,5 @@ impl Table for Spread {
     }
 }
 
-/// 32 buckets per doubling become 4.
+/// Merges 32 buckets per doubling into 4.
 const EIGHT_INTO_ONE: u32 = 3;

@@ -1,5 +1,5 @@
-//! `GET /v1/accounting`: ingest accounting, which shows that nothing is lost or counted twice. Each sum is defined in
-//! `docs/query-api.md#accounting`.
+//! `GET /v1/accounting`: ingest accounting, which shows that nothing is lost or counted twice. Each sum is
+//! defined in `docs/query-api.md#accounting`.
 
 use std::collections::BTreeMap;
 
@@ -20,45 +20,45 @@ use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::IngestTotals;
 
-/// All of it from one transaction.
+/// Ingest counters from one transaction.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Accounting {
     beacons: Beacons,
     reports: Reports,
     streams: Streams,
-    /// What probes say they had to drop, by reason: it never came in.
+    /// Reports that probes dropped before sending, by reason.
     probe_dropped: BTreeMap<String, u64>,
     probe_cost: ProbeCost,
-    /// Fields in good reports that this version does not know, by site: they were skipped.
+    /// Unknown fields in valid reports, by site. The collector skips them.
     ignored_fields: BTreeMap<String, u64>,
-    /// Connections closed before anything was read.
+    /// Connections closed before the collector read from them.
     refused_connections: u64,
 }
 
-/// Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all
-/// `refused` + `under_way`.
+/// Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all `refused` +
+/// `under_way`.
 #[derive(Serialize, JsonSchema)]
 struct Beacons {
     received: u64,
     accepted: u64,
     preflights: u64,
-    /// All of whose reports lie outside their site's `sample`.
+    /// Beacons with no report within the `sample` of their site.
     sampled_out: u64,
     refused: BTreeMap<String, u64>,
     under_way: i64,
 }
 
-/// Reports in accepted beacons: `received` = all `became` + `unexplained`.
+/// Reports in accepted beacons: `received` = sum of `became` + `unexplained`.
 #[derive(Serialize, JsonSchema)]
 struct Reports {
     received: u64,
     became: BTreeMap<String, u64>,
     unexplained: i64,
-    /// Good ones outside their site's `sample`; not among the received.
+    /// Valid reports outside the `sample` of their site; not included in `received`.
     sampled_out: u64,
 }
 
-/// Streams that reports were about: `new` = `counted` + `open`.
+/// Streams that reports describe: `new` = `counted` + `open`.
 #[derive(Serialize, JsonSchema)]
 struct Streams {
     new: u64,
@@ -66,16 +66,17 @@ struct Streams {
     open: i64,
 }
 
-/// What the probe costs the pages that have its extension `cost`, over the streams that ended.
+/// Overhead of the probe on pages with its extension `cost`, over finalized streams.
 #[derive(Serialize, JsonSchema)]
 struct ProbeCost {
     timed_chunks: u64,
-    /// Mean time of the probe's own code per chunk, in microseconds. Absent while the clocks of the pages are too
-    /// coarse for so few chunks.
+    /// Mean time of the probe's own code per chunk, in microseconds. Absent while there are too few chunks
+    /// for the resolution of the pages' clocks.
     us_per_chunk: Option<f64>,
-    /// How far off that may be for the steps of the clocks alone, with 95 % confidence. Absent like that.
+    /// Error of `us_per_chunk` from clock resolution, with 95 % confidence. Absent if `us_per_chunk` is
+    /// absent.
     error_us: Option<f64>,
-    /// Mean size of the memory of the compiled part. Absent where no page told of one.
+    /// Mean memory size of the Wasm module. Absent if no page reported one.
     memory_bytes: Option<u64>,
 }
 
@@ -83,7 +84,7 @@ impl ProbeCost {
     fn of(counts: &Counts) -> Self {
         let sum = |word| counts.get(Kind::Cost, word);
         let (timed_chunks, us) = (sum(TIMED_CHUNKS), sum(CHUNKS_US) as f64);
-        // A time that is read in whole steps varies by at most itself times the step.
+        // A time read from a clock with steps has a variance of at most itself times the step.
         let error_us = 2.0 * (sum(OPEN_US2) as f64).sqrt();
         let per_chunk = |sum_us: f64| (error_us < us).then(|| sum_us / timed_chunks as f64);
         Self {
@@ -95,7 +96,7 @@ impl ProbeCost {
     }
 }
 
-/// Answers with the ingest accounting.
+/// Handles the route.
 pub(crate) async fn accounting(
     State(state): State<ApiState>,
     params: Params,
@@ -113,7 +114,7 @@ fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
     let sampled_out = refused.remove(SAMPLED_OUT).unwrap_or(0);
     let decided = accepted + preflights + sampled_out + refused.values().sum::<u64>();
     let mut became = by_word(&counts, Kind::Report);
-    // Of a stream that can no longer be counted nothing is left but that its report came.
+    // A stream that can no longer be counted leaves only the count of its report.
     let lost = counts.get(Kind::Repair, LOST_STREAM);
     if lost > 0 {
         became.entry("new".to_owned()).and_modify(|new| *new = new.saturating_sub(lost));
@@ -148,7 +149,7 @@ fn by_word(counts: &Counts, kind: Kind) -> BTreeMap<String, u64> {
     counts.iter(kind).map(|(key, count)| (key.word.clone(), count)).collect()
 }
 
-/// Signed: a fault of the counting is to be seen, whichever way it goes.
+/// Signed, so that a counting error is visible in either direction.
 const fn difference(all: u64, part: u64) -> i64 {
     all.wrapping_sub(part).cast_signed()
 }

@@ -19,7 +19,7 @@ use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::time::MINUTE_MS;
 
-/// How streams ended.
+/// Outcomes and defects of streams over time.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Integrity {
     #[serde(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct Integrity {
     points: Vec<Point>,
 }
 
-/// One step.
+/// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Point {
     t: i64,
@@ -40,19 +40,19 @@ struct Point {
     ends: Ends,
 }
 
-/// How some streams ended.
+/// Outcomes and defects of a set of streams.
 #[derive(Serialize, JsonSchema)]
 struct Ends {
     streams: u64,
-    /// Those that arrived whole, of those that can be judged.
+    /// Intact streams as a share of the eligible streams.
     integrity: Ratio,
-    /// Streams by outcome; only outcomes that were seen.
+    /// Streams by outcome; only outcomes that occurred.
     outcomes: BTreeMap<&'static str, u64>,
-    /// Streams that showed a defect, however often; only defects that were seen.
+    /// Streams by defect, each stream once; only defects that occurred.
     defects: BTreeMap<&'static str, u64>,
 }
 
-/// Answers with how streams ended over time.
+/// Handles the route.
 pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STEP, FORMAT])?;
     let (range, step_ms) = params.range(&state)?.in_steps(&params)?;

@@ -1,4 +1,4 @@
-//! `GET /v1/live`: the current state of a filter, once or as a stream of events, one a second.
+//! `GET /v1/live`: the current state of a filter, once or as an event stream with one event a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,48 +30,48 @@ use crate::store::error::StoreError;
 use crate::store::query::{Filter, RATE_MS, StreamsQuery};
 use crate::time;
 
-/// What happens now.
+/// The current state of a filter.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Snapshot {
-    /// When it was taken.
+    /// Time of the snapshot, in milliseconds since 1970.
     t: i64,
     of: Of,
     /// Streams with a report that are not finalized.
     open: u64,
     ended: Ended,
-    /// Reports that counted, over the newest 10 s. Absent in a cluster.
+    /// Accepted reports per second over the newest 10 s. Absent in a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     reports_per_second: Option<f64>,
-    /// What the percentiles are over.
+    /// Range of the percentiles.
     #[serde(flatten)]
     range: Range,
     ttfv: Quantiles,
     ttft: Quantiles,
-    /// The newest that ended.
+    /// The most recently ended streams.
     #[schemars(schema_with = "streams")]
     streams: Vec<Box<RawValue>>,
 }
 
-/// Whose streams these are.
+/// Whose streams the snapshot covers.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Of {
-    /// This collector's, which is alone.
+    /// This collector, which runs alone.
     Collector,
-    /// Those that all collectors have published.
+    /// All collectors, as far as they have published.
     Cluster,
 }
 
-/// Streams whose last report came within the newest minute and that are not open.
+/// Streams whose last report arrived within the newest minute and that are not open.
 #[derive(Serialize, JsonSchema)]
 struct Ended {
-    /// 60, or less where more came than is remembered.
+    /// 60, or less if the newest minute has more streams than memory keeps.
     seconds: f64,
     streams: u64,
     outcomes: BTreeMap<&'static str, u64>,
 }
 
-/// Answers with what happens now.
+/// Handles the route.
 pub(crate) async fn live(
     State(state): State<ApiState>,
     params: Params,
@@ -93,11 +93,11 @@ pub(crate) async fn live(
         });
     }
     let events = Sse::new(listener.events()).keep_alive(KeepAlive::new().interval(HEARTBEAT));
-    // A proxy that gathers an answer before it passes it on would pass on nothing.
+    // Makes a buffering proxy pass each event on immediately.
     Ok(([(UNBUFFERED, HeaderValue::from_static("no"))], events).into_response())
 }
 
-/// Whoever asks for anything gets an answer that ends.
+/// A client that accepts any type gets a single snapshot.
 fn wants_events(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).into_iter().filter_map(|accept| accept.to_str().ok());
     let mut kinds = accepted.flat_map(|accept| accept.split(','));
@@ -106,7 +106,7 @@ fn wants_events(headers: &HeaderMap) -> bool {
     })
 }
 
-/// How often there is something new: in a cluster as often as collectors publish.
+/// Interval of events. In a cluster it is the publishing interval.
 fn period(state: &ApiState) -> Duration {
     let cluster = state.config.store.clickhouse.as_ref();
     Duration::from_secs(cluster.map_or(1, |cluster| cluster.publish_seconds.into()).max(1))
@@ -179,12 +179,12 @@ const METRICS: [Metric; 6] = [
 const ENDED_MS: i64 = 60_000;
 const _: () = assert!(RATE_MS <= ENDED_MS);
 
-/// The running one included.
+/// Includes the current minute.
 const PERCENTILE_MINUTES: i64 = 5;
 
 const SHOWN: usize = 10;
 
-/// So that no proxy takes a connection for dead on which nothing is said.
+/// Keeps proxies from closing a connection without events.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");

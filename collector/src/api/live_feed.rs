@@ -12,34 +12,34 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::store::query::Filter;
 
-/// All feeds. There are no more of them than there may be listeners.
+/// All feeds. There are at most as many as there may be subscribers.
 pub(crate) struct LiveFeeds {
     feeds: Mutex<HashMap<Filter, Feed>>,
     places: Arc<Semaphore>,
-    /// Of whoever makes an event.
+    /// Lets one feed at a time build an event.
     turn: tokio::sync::Mutex<()>,
     closed: watch::Sender<bool>,
 }
 
-/// The newest event of a filter. Whoever is slow to read misses those before it.
+/// The newest event of a filter. A slow subscriber misses earlier ones.
 type Feed = watch::Receiver<Option<LiveEvent>>;
 
-/// What an event says.
+/// Content of an event.
 #[derive(Debug, Clone)]
 pub(crate) enum LiveEvent {
     /// A snapshot, as JSON.
     Snapshot(Arc<str>),
-    /// Why there is none at the moment, as JSON.
+    /// The reason why there is no snapshot, as JSON.
     Refused(Arc<str>),
 }
 
-/// Everybody's end of a new feed. It must be [driven](LiveFeeds::drive).
+/// The sending side of a new feed. The caller must [drive](LiveFeeds::drive) it.
 pub(crate) struct FeedSource {
     filter: Filter,
     feed: watch::Sender<Option<LiveEvent>>,
 }
 
-/// One that listens, until dropped.
+/// A subscription, which ends when dropped.
 pub(crate) struct Subscriber {
     feed: Feed,
     _place: OwnedSemaphorePermit,
@@ -57,17 +57,17 @@ impl Default for LiveFeeds {
 }
 
 impl LiveFeeds {
-    /// How many listen.
+    /// Number of subscribers.
     pub(crate) fn listeners(&self) -> usize {
         MOST_LISTENERS - self.places.available_permits()
     }
 
-    /// One more listener, and, when it is the first of its filter, the source that it listens to. `None` when
-    /// as many listen as may.
+    /// Adds a subscriber. For the first one of a filter it also returns the source of the feed. `None` if the
+    /// subscriber limit is reached.
     pub(crate) fn listen(&self, filter: &Filter) -> Option<(Subscriber, Option<FeedSource>)> {
         let place = self.places.clone().try_acquire_owned().ok()?;
         let mut feeds = self.feeds();
-        // One whose source has come to an end would never say anything.
+        // Removes feeds whose source was dropped, because they would never send anything.
         feeds.retain(|_, feed| feed.has_changed().is_ok());
         if let Some(feed) = feeds.get(filter) {
             return Some((Subscriber { feed: feed.clone(), _place: place }, None));
@@ -78,8 +78,8 @@ impl LiveFeeds {
         Some((Subscriber { feed, _place: place }, Some(source)))
     }
 
-    /// Tells the listeners of a source what `make` makes, once every `period` or, where making takes long, less
-    /// often, until nobody listens any more or all is closed.
+    /// Sends the events of `make` to the subscribers, once every `period`, or less often if `make` is slow.
+    /// Returns when the last subscriber has left or all feeds are closed.
     pub(crate) async fn drive<Made: Future<Output = LiveEvent>>(
         &self,
         source: FeedSource,
@@ -98,20 +98,21 @@ impl LiveFeeds {
             }
         };
         tokio::select! {
-            // Nothing is told once all is closed, however quickly it could be.
+            // Checks `closed` first, so that no event follows once all feeds are closed.
             biased;
-            // The other end is this one's own.
+            // `wait_for` cannot fail: `self` owns the sender.
             _closed = closed.wait_for(|closed| *closed) => {}
             () = publish => {}
         }
     }
 
-    /// Ends every feed, now and from now on.
+    /// Ends all current and future feeds.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
     }
 
-    /// Under the same lock as [`listen`](Self::listen), so that nobody comes in between.
+    /// Removes the feed if it has no subscribers. It uses the lock of [`listen`](Self::listen), so that none
+    /// can join in between.
     fn is_left(&self, source: &FeedSource) -> bool {
         let mut feeds = self.feeds();
         let only_ours = source.feed.receiver_count() <= 1;
@@ -127,7 +128,7 @@ impl LiveFeeds {
 }
 
 impl Subscriber {
-    /// The newest event at once, then each that it is read in time for, until the feed ends.
+    /// The newest event immediately, then later events until the feed ends. A slow reader skips some.
     pub(crate) fn events(self) -> impl Stream<Item = Result<Event, axum::Error>> {
         stream::unfold(self, |mut listener| async move {
             listener.feed.changed().await.ok()?;
@@ -146,8 +147,9 @@ impl LiveEvent {
     }
 }
 
-/// Each holds a connection. Enough for a wall of screens; what all of them cost grows with their filters.
+/// Each subscriber uses a connection. The limit suffices for a wall of screens; the cost grows with the
+/// number of different filters.
 const MOST_LISTENERS: usize = 64;
 
-/// After an event was made, none of its filter is made for so many times as long.
+/// After an event, its feed rests for this many times the time that building the event took.
 const REST: u32 = 4;

@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the routes as OpenAPI 3.1, from the tables that check requests and the types that answers
-//! serialize.
+//! `GET /openapi.json`: the routes as OpenAPI 3.1, from the parameter tables that check requests and the
+//! types that serialize responses.
 
 use axum::Json;
 use schemars::generate::SchemaSettings;
@@ -24,12 +24,12 @@ use super::summary::Summary;
 use super::timeseries::Timeseries;
 use crate::api::health::Ready;
 
-/// Answers with the description of the query routes.
+/// Handles the route.
 pub(crate) async fn openapi() -> Json<Value> {
     Json(document())
 }
 
-/// One query route.
+/// A query route.
 struct Route {
     path: &'static str,
     about: &'static str,
@@ -95,7 +95,7 @@ const ROUTES: [Route; 9] = [
 ];
 
 fn document() -> Value {
-    // OpenAPI 3.1 takes schemas of JSON Schema 2020-12 as they are.
+    // OpenAPI 3.1 uses JSON Schema 2020-12 unchanged.
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -197,7 +197,7 @@ fn readyz(generator: &mut SchemaGenerator) -> Value {
 
 fn answers(content: &Value, refusals: &[&str]) -> Value {
     let mut answers = json!({ "200": { "description": "The answer.", "content": content } });
-    // The last where the store is ClickHouse, which may be away, or as many listen as may.
+    // All routes can return 503: ClickHouse may be unreachable, or the subscriber limit may be reached.
     for status in refusals.iter().chain(&["503"]) {
         answers[*status] = json!({
             "description": "Refused.", "content": { "application/json": { "schema": refusal() } },

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// One parameter.
+/// A query parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
@@ -10,7 +10,7 @@ pub(crate) struct Parameter {
     accepts: Accepts,
 }
 
-/// Which values can be.
+/// Accepted values of a parameter.
 #[derive(Debug, Clone, Copy)]
 enum Accepts {
     Text,
@@ -20,7 +20,7 @@ enum Accepts {
 }
 
 impl Parameter {
-    /// As an OpenAPI parameter object.
+    /// The parameter as an OpenAPI parameter object.
     pub(crate) fn openapi(&self) -> Value {
         let schema = match self.accepts {
             Accepts::Text => json!({ "type": "string" }),
@@ -46,7 +46,7 @@ const fn whole(name: &'static str, [min, max, multiple_of]: [i64; 3], about: &'s
     Parameter { name, about, accepts: Accepts::Whole { min, max, multiple_of } }
 }
 
-/// What every query over a range has.
+/// Parameters of all queries over a range.
 pub(crate) const COMMON: [Parameter; 8] = [
     word("range", &["15m", "1h", "6h", "24h", "7d", "30d"], "The newest so much. Default 1h."),
     whole("from", [0, LATEST_MS, 1], "Begin in milliseconds since 1970; needs `to`, excludes `range`."),
@@ -58,7 +58,7 @@ pub(crate) const COMMON: [Parameter; 8] = [
     FILTERS[4],
 ];
 
-/// Which streams a query is about.
+/// Parameters that select streams by label.
 pub(crate) const FILTERS: [Parameter; 5] = [
     text("site", "Only this site."),
     text("use_case", "Only this use case."),
@@ -112,7 +112,7 @@ pub(crate) const SAMPLE: Parameter = word(
      or of all, by lot.",
 );
 
-/// The year 5138; beyond it arithmetic could overflow.
+/// In the year 5138. Later times could overflow arithmetic.
 pub(super) const LATEST_MS: i64 = 100_000_000_000_000;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Parses and checks query parameters. An unknown name is refused: if it were ignored, the answer would look right and
-//! be wrong.
+//! Parses and checks query parameters. An unknown name is rejected: if it were ignored, the response would
+//! look right and be wrong.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ use crate::store::rollups::key::ROLLUP_MINUTES;
 use crate::time;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES, HOUR_MS, MINUTE_MS, minute_of};
 
-/// All parameters by name.
+/// Query parameters by name.
 pub(crate) struct Params(BTreeMap<String, String>);
 
-/// Whole minutes, from the first up to, not including, the last.
+/// A range of whole minutes; the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Range {
     #[serde(rename = "from")]
     pub(super) from_ms: i64,
     #[serde(rename = "to")]
     pub(super) to_ms: i64,
-    /// Where the first step begins, which the range may begin in the middle of.
+    /// Start of the first step, which may be before the start of the range.
     #[serde(skip)]
     steps_from_ms: i64,
     #[serde(skip)]
     now_ms: i64,
-    /// What is older is known by the hour.
+    /// Earlier times have hourly windows only.
     #[serde(skip)]
     minutes_from_ms: i64,
 }
 
-/// A period of the same length to compare a range with.
+/// The period that a range is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompareTo {
-    /// The one right before; where that is known by the hour, so many whole hours before as hold the range.
+    /// The period directly before the range. If it has hourly windows only, it is moved back by whole hours.
     Previous,
-    /// The one so much earlier, at the same time of day.
+    /// The period `ms` earlier, at the same time of day.
     Earlier { ms: i64 },
 }
 
@@ -65,7 +65,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 }
 
 impl Params {
-    /// Refuses every name that is neither common to all queries nor among `own`.
+    /// Rejects every name that is neither common to all queries nor among `own`.
     pub(super) fn only(&self, own: &[Parameter]) -> Result<(), ApiError> {
         let known = |name: &str| COMMON.iter().chain(own).any(|parameter| parameter.name == name);
         match self.0.keys().find(|name| !known(name)) {
@@ -74,12 +74,12 @@ impl Params {
         }
     }
 
-    /// For a question that is about everything.
+    /// Rejects all parameters.
     pub(super) fn none(&self) -> Result<(), ApiError> {
         self.among(&[])
     }
 
-    /// Refuses every name that is not among these.
+    /// Rejects every name that is not among `known`.
     pub(super) fn among(&self, known: &[Parameter]) -> Result<(), ApiError> {
         match self.0.keys().find(|name| known.iter().all(|parameter| parameter.name != name.as_str())) {
             Some(name) => Err(bad(format!("no parameter is called `{}`", shorten(name)))),
@@ -107,7 +107,7 @@ impl Params {
         }
     }
 
-    /// The asked metric with its name, by default the time to first visible token.
+    /// The requested metric with its name; by default the time to first visible token.
     pub(super) fn metric(&self) -> Result<(&'static str, Metric), ApiError> {
         let asked = self.get("metric").unwrap_or("ttfv");
         METRICS.into_iter().find(|(name, _)| *name == asked).ok_or_else(|| {
@@ -116,7 +116,7 @@ impl Params {
         })
     }
 
-    /// How many are asked for, 50 by default.
+    /// The requested number of results; 50 by default.
     pub(super) fn limit(&self) -> Result<usize, ApiError> {
         match self.number("limit")?.unwrap_or(USUAL_LIMIT) {
             limit @ 1..=MOST_LIMIT => Ok(limit as usize),
@@ -124,7 +124,7 @@ impl Params {
         }
     }
 
-    /// The period to compare with. `None` where none is asked for.
+    /// The comparison period. `None` if none is requested.
     pub(super) fn against(&self) -> Result<Option<CompareTo>, ApiError> {
         match self.get("against") {
             None => Ok(None),
@@ -139,7 +139,7 @@ impl Params {
         ["range", "from", "to"].iter().any(|name| self.get(name).is_some())
     }
 
-    /// The asked range, by default the last hour, the running minute included.
+    /// The requested range, by default the last hour. Includes the current minute.
     pub(super) fn range(&self, state: &ApiState) -> Result<Range, ApiError> {
         let now_ms = time::now_ms();
         self.range_at(now_ms, state.minutes_from_ms(now_ms))
@@ -166,7 +166,7 @@ impl Params {
         let to_ms = up(to_ms - 1);
         let from_ms = match self.get("from") {
             Some(_) => minute_of(from_ms) * MINUTE_MS,
-            // The running minute counts as one of the asked ones.
+            // The current minute is one of the requested minutes.
             None => up(from_ms - 1),
         };
         Ok(Range { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows())
@@ -174,7 +174,7 @@ impl Params {
 }
 
 impl Range {
-    /// The newest so many minutes, the running one included.
+    /// The newest `minutes` minutes, including the current one.
     pub(super) fn newest(state: &ApiState, minutes: i64) -> Self {
         let now_ms = time::now_ms();
         let to_ms = (minute_of(now_ms) + 1) * MINUTE_MS;
@@ -183,21 +183,21 @@ impl Range {
         Self { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows()
     }
 
-    /// The period to compare with, of the same length.
+    /// The comparison period, of the same length.
     pub(super) const fn earlier(self, against: CompareTo) -> Self {
         let known = self.moved(against).in_known_windows();
         match against {
-            // Its last hour may be this range's first.
+            // Extended to whole hours, it may overlap this range.
             CompareTo::Previous if known.to_ms > self.from_ms => Self { to_ms: self.from_ms, ..known },
             _ => known,
         }
     }
 
-    /// The same period, in as many steps.
+    /// The comparison period with the same number of steps.
     pub(super) fn earlier_in_steps(self, against: CompareTo, step_ms: i64) -> Result<Self, ApiError> {
         let moved = self.moved(against);
         moved.check_step(step_ms)?;
-        // Steps are whole hours there: the range grows within its first and its last.
+        // Steps are whole hours here, so the period grows only within its first and its last step.
         Ok(Self { steps_from_ms: moved.steps_from_ms, ..self.earlier(against) })
     }
 
@@ -205,7 +205,8 @@ impl Range {
         let length_ms = self.to_ms - self.from_ms;
         let ms = match against {
             CompareTo::Earlier { ms } => ms,
-            // What is known by the hour is moved by hours, or no step of the one period were one of the other.
+            // Hourly windows require a shift by whole hours; otherwise the steps of the two periods would not
+            // correspond.
             CompareTo::Previous if self.from_ms - length_ms < self.minutes_from_ms => {
                 -(-length_ms).div_euclid(HOUR_MS) * HOUR_MS
             }
@@ -219,7 +220,7 @@ impl Range {
         }
     }
 
-    /// Grown to whole hours where minutes are no longer known.
+    /// Extends the range to whole hours where no minutes are available.
     const fn in_known_windows(self) -> Self {
         let Self { mut from_ms, mut to_ms, minutes_from_ms, .. } = self;
         if from_ms < minutes_from_ms {
@@ -241,7 +242,8 @@ impl Range {
         Ok(())
     }
 
-    /// The windows of the range with these metrics, as long as may be: with a step, none may reach over its end.
+    /// Query for the windows of the range with these metrics. Rollups are as long as possible, but with
+    /// `step_ms` none crosses the end of a step.
     pub(super) fn windows<'a>(
         self,
         filter: &'a Filter,
@@ -262,26 +264,26 @@ impl Range {
         (self.to_ms.min(self.now_ms) - self.from_ms).max(1) as f64 / 1e3
     }
 
-    /// How many steps the range has; of the first and the last it may have a part.
+    /// Number of steps; the first and the last may be partial.
     pub(super) const fn steps(self, step_ms: i64) -> usize {
         ((self.to_ms - self.steps_from_ms + step_ms - 1) / step_ms) as usize
     }
 
-    /// When each step begins, without an end.
+    /// Start of each step, without an end.
     pub(super) fn step_starts(self, step_ms: i64) -> impl Iterator<Item = i64> {
         (self.steps_from_ms..).step_by(step_ms as usize)
     }
 
-    /// Which step a moment of the range falls into.
+    /// Index of the step that contains a time of the range.
     pub(super) const fn step_at(self, ms: i64, step_ms: i64) -> usize {
         ((ms - self.steps_from_ms) / step_ms) as usize
     }
 
-    /// The range cut into steps at multiples of the step, and the step: the asked one, or one that makes at most
-    /// 120 points.
+    /// Aligns the range to multiples of the step. Returns it with the step: the requested one, or one that
+    /// makes at most 120 points.
     pub(super) fn in_steps(self, params: &Params) -> Result<(Self, i64), ApiError> {
         let length_ms = self.to_ms - self.from_ms;
-        // What it is compared with has the same steps.
+        // The comparison period uses the same step.
         let first_ms = params.against()?.map_or(self.from_ms, |against| self.earlier(against).from_ms);
         let step_ms = match params.number("step")? {
             Some(seconds) if seconds >= 60 && seconds % 60 == 0 && seconds <= LONGEST_MS / 1_000 => {
@@ -297,7 +299,7 @@ impl Range {
                 .find(|step_ms| {
                     let known = first_ms >= self.minutes_from_ms || step_ms % HOUR_MS == 0;
                     let by_hours = step_ms % HOUR_MS == 0 && self.from_ms % HOUR_MS == 0;
-                    // Less than an hour of it may be there for its first hour to be whole.
+                    // The range may have grown by up to an hour, to make its first hour whole.
                     let grown_ms = if by_hours { HOUR_MS - MINUTE_MS } else { 0 };
                     known && length_ms - grown_ms <= step_ms * USUAL_POINTS
                 })
@@ -312,7 +314,7 @@ impl Range {
     }
 }
 
-/// A refusal of a query.
+/// Error response for an invalid query.
 pub(super) fn bad(message: impl Into<std::borrow::Cow<'static, str>>) -> ApiError {
     ApiError::new(Reason::BadQuery, message)
 }
@@ -330,7 +332,7 @@ const RANGES: [(&str, i64); 6] = [
     ("30d", 30 * DAY_MINUTES),
 ];
 
-/// In minutes: steps that fall on whole hours and days.
+/// In minutes: steps that align with whole hours and days.
 const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
 
 const METRICS: [(&str, Metric); 8] = [

@@ -1,5 +1,5 @@
-//! Percentiles of a metric with their n, with confidence intervals where n is small, and Kaplan–Meier-adjusted where
-//! waits are censored.
+//! Percentiles of a metric with their number of values. Small samples have confidence intervals. Metrics with
+//! censored waits have Kaplan–Meier-adjusted percentiles.
 
 use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;
@@ -10,10 +10,10 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
 use crate::stats::kaplan_meier::CensoredWaits;
 
-/// Percentiles of a distribution. They are absent when `n` is 0.
+/// Percentiles of a distribution. They are absent if `n` is 0.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Percentiles {
-    /// How many values there are.
+    /// Number of values.
     pub(super) n: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p50_ms: Option<f64>,
@@ -21,21 +21,22 @@ pub(super) struct Percentiles {
     pub(super) p95_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p99_ms: Option<f64>,
-    /// Present while `n` is from 1 to 499, but for gaps: those of one stream are not independent.
+    /// 95 % confidence intervals. Present if `n` is from 1 to 499, except for `gaps`, whose values within a
+    /// stream are not independent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) intervals: Option<Intervals>,
-    /// With those who saw nothing; present for `ttft` and `ttfv`.
+    /// Percentiles with censored waits. Present for `ttft` and `ttfv`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) adjusted: Option<KmAdjusted>,
 }
 
-/// Percentiles over all who waited, those that left or whose stream failed before among them. One is absent
-/// where too few of them had waited for so long.
+/// Kaplan–Meier-adjusted percentiles, which include censored waits. A percentile is absent if too few streams
+/// waited that long.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct KmAdjusted {
-    /// Streams that their users ended before.
+    /// Streams that their users ended before the token.
     pub(super) left: u64,
-    /// Streams that failed before.
+    /// Streams that failed before the token.
     pub(super) failed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p50_ms: Option<f64>,
@@ -45,7 +46,7 @@ pub(super) struct KmAdjusted {
     pub(super) p99_ms: Option<f64>,
 }
 
-/// Where the percentiles of all streams that might have come lie, with 95 % confidence.
+/// 95 % confidence intervals of the percentiles.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Intervals {
     p50: Interval,
@@ -53,7 +54,7 @@ pub(super) struct Intervals {
     p99: Interval,
 }
 
-/// From one of the values to another. An end is absent where the values are too few to bound it.
+/// A confidence interval. An end is absent if there are too few values to bound it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Interval {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +63,7 @@ pub(super) struct Interval {
     upper_ms: Option<f64>,
 }
 
-/// Percentiles, and the bound of their error.
+/// Percentiles and their maximum relative error.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Quantiles {
     #[serde(flatten)]
@@ -71,20 +72,20 @@ pub(super) struct Quantiles {
 }
 
 impl Quantiles {
-    /// `stats` holds the metric [with its censored waits](Metric::with_censored).
+    /// `stats` must contain the metric [with its censored waits](Metric::with_censored).
     pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
         Self { percentiles: Percentiles::of(stats, metric), relative_error: relative_error() }
     }
 }
 
 impl Percentiles {
-    /// `stats` holds the metric [with its censored waits](Metric::with_censored).
+    /// `stats` must contain the metric [with its censored waits](Metric::with_censored).
     pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
         let histogram = stats.histogram(metric);
         let n = histogram.count();
         let interval = |q| Interval::of(histogram, n, q);
         let intervals = || Intervals { p50: interval(0.5), p95: interval(0.95), p99: interval(0.99) };
-        // A stream brings many gaps, and they resemble each other: of two streams hundreds would bound a p95.
+        // A stream has many similar gaps, so hundreds of values from two streams would seem to bound a p95.
         let is_one_a_stream = metric != Metric::Gap;
         Self {
             n,
@@ -111,18 +112,18 @@ impl KmAdjusted {
 impl Interval {
     fn of(histogram: &Histogram, n: u64, q: f64) -> Self {
         let (lower, upper) = binomial::quantile_ranks(n, q);
-        // The middle of a rank's share, which no rounding moves to a neighbour.
+        // The middle between two ranks, so that rounding cannot select a neighbour.
         let at = |rank: u64| quantile_ms(histogram, (rank as f64 - 0.5) / n as f64);
         Self { lower_ms: lower.and_then(at), upper_ms: upper.and_then(at) }
     }
 }
 
-/// Every answer's bound on a percentile's relative error, rounded up to a hundredth of a per cent.
+/// Maximum relative error of a percentile, rounded up to a hundredth of a per cent.
 pub(super) fn relative_error() -> f64 {
     (RELATIVE_ERROR * 1e4).ceil() / 1e4
 }
 
-/// To the microsecond: what is beyond lies within the error anyway.
+/// Rounded to microseconds, far below the error of the histogram.
 pub(super) fn quantile_ms(histogram: &Histogram, q: f64) -> Option<f64> {
     histogram.quantile(q).map(to_microsecond)
 }
@@ -131,7 +132,8 @@ fn to_microsecond(ms: f64) -> f64 {
     (ms * 1e3).round() / 1e3
 }
 
-/// From so many values on an interval is left out: around the median it then is under a tenth of the values.
+/// From this many values on, intervals are left out: around the median they span less than a tenth of the
+/// values.
 const MANY: u64 = 500;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! A share of a total, as the API serializes it.
+//! A share and its counts, as the API serializes them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A share, with what it is a share of.
+/// A share and the counts that it is computed from.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Ratio {
     pub(super) good: u64,

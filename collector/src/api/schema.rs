@@ -1,9 +1,9 @@
-//! JSON schemas that no type derives.
+//! JSON schemas that are not derived from a type.
 
 use beacon::{Field, MAX_MS, Rule, StreamReport};
 use serde_json::{Map, Value, json};
 
-/// A stored report: the fields of the table in `beacon`, and what the collector adds.
+/// Schema of a stored report: the fields of the table in `beacon`, and those that the collector adds.
 pub(super) fn stream() -> Value {
     let mut schema = object(StreamReport::FIELDS);
     schema["properties"]["received_ms"] =

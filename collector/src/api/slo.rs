@@ -18,7 +18,7 @@ use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity
 use crate::store::backend::Backend;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
-/// All budgets of a use case, over the newest days.
+/// Error budgets of a use case.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Slo {
     #[serde(flatten)]
@@ -32,31 +32,32 @@ pub(crate) struct Slo {
 #[derive(Serialize, JsonSchema)]
 struct Budget {
     promise: Objective,
-    /// Share of streams that is to keep it.
+    /// Target share of good streams.
     objective: f64,
     good: u64,
     total: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// So many of `total` may break it.
+    /// Number of bad streams that the objective allows among `total`.
     allowed: f64,
-    /// Share of those that is left; below 0 when more broke it.
+    /// Share of the error budget that is left; below 0 if overspent. Absent without streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining: Option<f64>,
     burn: Vec<Burn>,
-    /// The days (UTC) of the period in which streams could keep it or break it, oldest first.
+    /// Days (UTC) of the period with streams that count for the objective, oldest first.
     by_day: Vec<Day>,
-    /// The most severe alert that fires.
+    /// Severity of the most severe alert that fires. Absent if none fires.
     #[serde(skip_serializing_if = "Option::is_none")]
     alert: Option<Severity>,
 }
 
-/// How fast a budget is used up over the newest minutes.
+/// Burn rate over the newest minutes.
 #[derive(Serialize, JsonSchema)]
 struct Burn {
     minutes: i64,
     total: u64,
-    /// 1 uses it up by the end of the period.
+    /// Failure rate divided by the allowed one: at 1 the budget lasts exactly its period. Absent without
+    /// streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
 }
@@ -69,7 +70,7 @@ struct Day {
     total: u64,
 }
 
-/// Answers with the budgets of the filtered use case.
+/// Handles the route.
 pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result<Json<Slo>, ApiError> {
     params.among(&FILTERS)?;
     let mut filter = params.filter();
@@ -87,7 +88,7 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
         };
         let by_day = |store: &Backend<'_>| {
             let mut by_day = BTreeMap::<i64, WindowStats>::new();
-            // No window is longer than a day, and none lies across two.
+            // No window is longer than a day or crosses midnight (UTC).
             store.windows(&period.windows(&filter, None, &waits), |minute, stats| {
                 by_day.entry(minute.div_euclid(DAY_MINUTES)).or_default().merge(stats);
             })?;

@@ -1,4 +1,4 @@
-//! The state that the handlers of `/v1` share.
+//! State that the handlers of `/v1` share.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{HOUR_MS, MINUTE_MS};
 
-/// Shared by all queries.
+/// State that the handlers of `/v1` share.
 #[derive(Clone)]
 pub(crate) struct ApiState {
     pub(crate) config: Arc<Config>,
@@ -20,7 +20,7 @@ pub(crate) struct ApiState {
 }
 
 impl ApiState {
-    /// The moment from which on windows of a minute are known, and not hours alone.
+    /// First time with one-minute windows; earlier times have hourly windows only.
     pub(super) fn minutes_from_ms(&self, now_ms: i64) -> i64 {
         let kept_ms = i64::from(self.config.store.windows_hours) * HOUR_MS;
         (now_ms - kept_ms).max(self.minutes_from.get() * MINUTE_MS)

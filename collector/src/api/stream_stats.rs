@@ -11,7 +11,7 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
 
-/// Counts, percentiles and shares of some streams.
+/// Counts, percentiles and shares of a set of streams.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StreamStats {
     outcomes: BTreeMap<&'static str, u64>,
@@ -28,20 +28,20 @@ pub(crate) struct StreamStats {
     output_tokens: u64,
 }
 
-/// Streams in which the service failed, out of those judged.
+/// Failed streams as a share of the eligible streams.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Errors {
     count: u64,
     total: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// What the ratio would be at least, with 95 % confidence: few streams prove little.
+    /// Lower bound of the failure rate with 95 % confidence. Few streams give a low bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_least: Option<f64>,
 }
 
 impl StreamStats {
-    /// `stats` holds the metrics of [`SHOWN`].
+    /// `stats` must contain the metrics of [`SHOWN`].
     pub(crate) fn of(stats: &WindowStats) -> Self {
         Self {
             outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
@@ -68,7 +68,7 @@ impl Errors {
     }
 }
 
-/// The distributions that are told of.
+/// Metrics with a distribution in the response.
 pub(super) const SHOWN: [Metric; 9] = [
     Metric::Ttfv,
     Metric::AbandonedTtfv,

@@ -1,4 +1,4 @@
-//! `GET /v1/streams` and `GET /v1/streams/{id}`: stored reports with their time of arrival and country.
+//! `GET /v1/streams` and `GET /v1/streams/{id}`: stored reports with their arrival time and country.
 
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
@@ -13,8 +13,8 @@ use crate::aggregate::sampling::SampleKind;
 use crate::http::error::{ApiError, Reason};
 use crate::store::query::{SamplesQuery, StoredStream, StreamsQuery};
 
-/// Answers with the newest streams of a filter, or with a sample of them, of all that are kept unless a range
-/// is asked for.
+/// Handles `/v1/streams`: the newest streams of a filter, or a sample of them. Without a range, all stored
+/// streams qualify.
 pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[STREAMS, CURSOR, OUTCOME, SAMPLE])?;
     let range = params.has_range().then(|| params.range(&state)).transpose()?;
@@ -51,7 +51,7 @@ pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Re
     Ok(json(format!("{{\"streams\":[{}],\"next\":{next}}}", streams.join(","))))
 }
 
-/// Answers with one stream.
+/// Handles `/v1/streams/{id}`.
 pub(crate) async fn stream(
     State(state): State<ApiState>,
     Path(id): Path<String>,
@@ -69,10 +69,10 @@ fn sample(params: &Params) -> Result<Option<SampleKind>, ApiError> {
     known.map(Some).ok_or_else(|| bad("`sample` is one of slowest, failed, uniform"))
 }
 
-/// The stored report is a JSON object: what is added goes before its closing brace.
+/// The stored report is a JSON object: more fields go before its closing brace.
 pub(super) fn object(stream: &StoredStream) -> String {
     let fields = &stream.json[..stream.json.len() - 1];
-    // Two letters, or a word of ours.
+    // The country needs no escaping: it is two letters, `unknown` or `other`.
     format!("{fields},\"received_ms\":{},\"country\":\"{}\"}}", stream.received_ms, stream.country)
 }
 

@@ -1,4 +1,4 @@
-//! `GET /v1/summary`: everything on the dashboard's first screen, with the period of comparison and a verdict.
+//! `GET /v1/summary`: all figures of the dashboard's first screen, with the comparison period and a verdict.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::{Dimension, Filter};
 
-/// Everything that the first screen says.
+/// All figures of the dashboard's first screen.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Summary {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct Summary {
     verdict: Verdict,
 }
 
-/// Streams that met their targets, and how many of them there were per second.
+/// Streams within SLO: their share and their number per second.
 #[derive(Serialize, JsonSchema)]
 struct Goodput {
     #[serde(flatten)]
@@ -48,7 +48,7 @@ struct Goodput {
     per_second: f64,
 }
 
-/// The period that is compared with.
+/// Figures of the comparison period.
 #[derive(Serialize, JsonSchema)]
 struct Previous {
     #[serde(flatten)]
@@ -60,7 +60,7 @@ struct Previous {
     errors: Errors,
 }
 
-/// Answers with the summary of a range.
+/// Handles the route.
 pub(crate) async fn summary(
     State(state): State<ApiState>,
     params: Params,
@@ -109,7 +109,7 @@ impl Previous {
     }
 }
 
-/// What the store says of the period and of the one before.
+/// Data from the store for the range and the comparison period.
 struct Read {
     by_use_case: BTreeMap<String, WindowStats>,
     before: WindowStats,
@@ -135,7 +135,7 @@ impl Read {
     }
 }
 
-/// Streams that counted as `other`, by label.
+/// Streams with a label value that counts as `other`, by label.
 fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut overflow = BTreeMap::new();
     for (key, count) in store.counts()?.iter(Kind::Overflow) {

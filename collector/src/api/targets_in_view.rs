@@ -1,4 +1,4 @@
-//! The targets that the streams of an answer are compared with.
+//! Targets that a response compares streams with.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::{Dimension, Filter};
 
-/// Targets of the use case that a query is about.
+/// Targets of a use case.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct TargetsOf {
     pub(super) use_case: String,
@@ -22,38 +22,40 @@ pub(super) struct TargetsOf {
 }
 
 impl TargetsOf {
-    /// The filtered use case; else the default of the filtered site; else that of the first site.
+    /// Targets of the filtered use case, else of the filtered site's default use case, else of the first
+    /// site's.
     pub(super) fn of(state: &ApiState, filter: &Filter) -> Self {
         let sites = &state.config.sites;
         let site = sites.iter().find(|site| filter.site.as_ref() == Some(&site.name)).or(sites.first());
         let default = || site.map(|site| site.use_case.clone()).unwrap_or_default();
         let use_case = filter.use_case.clone().unwrap_or_else(default);
-        // Without a filter, and with one site alone, all streams are that site's.
+        // With a single site, all streams belong to it even without a filter.
         let own =
             filter.site.as_deref().or_else(|| site.filter(|_| sites.len() == 1).map(|site| &*site.name));
         let targets = state.config.targets(own, &use_case);
         Self { use_case, targets }
     }
 
-    /// Those that a use case has within what a filter chooses.
+    /// Targets of a use case under the other labels of a filter.
     pub(super) fn of_use_case(state: &ApiState, filter: &Filter, use_case: &str) -> Self {
         Self::of(state, &Filter { use_case: Some(use_case.to_owned()), ..filter.clone() })
     }
 }
 
-/// Targets of what is in view.
+/// Targets for the streams of the response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TargetsInView {
-    /// Of the one use case that has streams here; where none or several have, of the filter's or the site's.
+    /// Targets of the only use case with streams. With none or several, the targets of the filtered use case,
+    /// or of the site's default one.
     pub(super) targets: TargetsOf,
-    /// How many use cases have streams here: `targets` are not those of all when it is over 1.
+    /// Number of use cases with streams. Above 1, `targets` do not apply to all streams.
     pub(super) use_cases: usize,
 }
 
 impl TargetsInView {
-    /// By what each use case has in view.
+    /// `by_use_case`: statistics of the response's streams.
     pub(super) fn of(state: &ApiState, filter: &Filter, by_use_case: &BTreeMap<String, WindowStats>) -> Self {
-        // Where a later revision went elsewhere, the window is still there.
+        // A window without streams remains if a later revision moved its stream to another series.
         let use_cases = by_use_case.iter().filter(|(_, stats)| stats.streams() > 0);
         let use_cases: Vec<_> = use_cases.map(|(use_case, _)| use_case).collect();
         let targets = match use_cases[..] {
@@ -64,7 +66,7 @@ impl TargetsInView {
     }
 }
 
-/// What each use case has in a range, without its distributions.
+/// Statistics of each use case in a range, without distributions.
 pub(super) fn by_use_case(
     store: &Backend<'_>,
     range: Range,

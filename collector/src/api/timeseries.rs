@@ -30,12 +30,12 @@ pub(crate) struct Timeseries {
     #[serde(flatten)]
     targets: TargetsInView,
     points: Vec<Point>,
-    /// In the period that is compared with, point by point; absent unless asked for.
+    /// Points of the comparison period, one per point of the range. Absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier: Option<Vec<Point>>,
 }
 
-/// One step.
+/// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Point {
     t: i64,
@@ -45,7 +45,7 @@ struct Point {
     errors: u64,
 }
 
-/// Answers with a metric over time.
+/// Handles the route.
 pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
     params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
     let (metric, which) = params.metric()?;

@@ -1,5 +1,5 @@
-//! `llm-rum backup`: copies a data folder, in use or not, to a folder that a collector can start from. The copy holds
-//! everything that was answered before it began.
+//! `llm-rum backup`: copies a data folder, in use or not, to a folder that a collector can start from. The
+//! copy contains every report that was acknowledged before the backup began.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -12,13 +12,13 @@ use crate::http::probe_files::FOLDER as PROBE;
 use crate::journal::segments::base_of;
 use crate::store::paths::{JOURNAL_FOLDER, STORE_FILE};
 
-/// Why there is no backup.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The folder holds no store.
+    /// The folder contains no store.
     #[error("{0} holds no store of a collector")]
     NoStore(PathBuf),
-    /// Something is there already: an older backup is not overwritten.
+    /// The target exists: a backup never overwrites files.
     #[error("{0} exists; name a folder that does not")]
     Exists(PathBuf),
     /// A file cannot be read or written.
@@ -26,22 +26,22 @@ pub enum BackupError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// SQLite says no.
+    /// SQLite returned an error.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// The collector let go of what was being copied, time and again.
+    /// The collector deleted journal files during each attempt to copy them.
     #[error("the journal moved on faster than it could be copied; try again at a calmer time")]
     Overtaken,
 }
 
-/// Writes a backup of the folder `data` to the folder `target`, which is made. The collector may be at work.
+/// Writes a backup of the folder `data` to the new folder `target`. The collector may be running.
 ///
 /// # Errors
-/// When there is no store, something cannot be read or written, or the collector is too busy. What was
-/// written until then is taken away.
+/// If there is no store, a file cannot be read or written, or the collector is too busy. An incomplete backup
+/// is removed.
 pub fn backup(data: &Path, target: &Path) -> Result<(), BackupError> {
     if !data.join(STORE_FILE).exists() {
         return Err(BackupError::NoStore(data.into()));
@@ -52,7 +52,7 @@ pub fn backup(data: &Path, target: &Path) -> Result<(), BackupError> {
     for _ in 0..ATTEMPTS {
         let result = attempt(data, target);
         if !matches!(result, Ok(true)) {
-            // What is left of it would pass for a backup.
+            // An incomplete copy would look like a backup.
             remove(target)?;
         }
         if result? {
@@ -62,15 +62,15 @@ pub fn backup(data: &Path, target: &Path) -> Result<(), BackupError> {
     Err(BackupError::Overtaken)
 }
 
-/// First the store, as one transaction left it, then the journal: its end may be newer than the store, and
-/// is counted at the start. `false` when a file that the store still needs went meanwhile.
+/// Copies a snapshot of the store, then the journal. The journal may be newer; a collector counts the rest at
+/// its start. Returns `false` if a file that the store needs was deleted in the meantime.
 fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
     let journal = target.join(JOURNAL_FOLDER);
-    // Reports are for those alone who may read the data folder.
+    // Only users who may read the data folder may read the reports in the copy.
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&journal);
     made.map_err(failed(&journal))?;
     let store = Connection::open_with_flags(data.join(STORE_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    // One of an earlier version gives no space back: its copy does.
+    // A file of an earlier version does not shrink, but its copy does.
     if store.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))? == 0 {
         store.pragma_update(None, "auto_vacuum", "incremental")?;
     }
@@ -86,7 +86,7 @@ fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
             copied => _ = copied.map_err(failed(&from))?,
         }
     }
-    // A file that was let go of meanwhile may have been copied while it was written anew.
+    // A deleted file may have been recycled while it was copied, so its copy is removed.
     let after = segments(&data.join(JOURNAL_FOLDER))?;
     for name in before.iter().filter(|name| !after.contains(name)) {
         remove(&journal.join(name))?;
@@ -98,7 +98,8 @@ fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
     Ok(needed.or(before.first()).is_none_or(|needed| after.contains(needed)))
 }
 
-/// Pages name versions of the probe that no binary has any more. When each came decides which may stay.
+/// Copies old versions of the probe, which pages still load. The modification times decide how long a version
+/// is kept.
 fn copy_probes(from: &Path, to: &Path) -> Result<(), BackupError> {
     let entries = match fs::read_dir(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -123,7 +124,7 @@ fn copy_probes(from: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Names of the journal's files, oldest first: they are positions, all of one length.
+/// Names of the journal's files, oldest first: they are positions of equal length.
 fn segments(folder: &Path) -> Result<Vec<String>, BackupError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed(folder))? {
@@ -134,7 +135,7 @@ fn segments(folder: &Path) -> Result<Vec<String>, BackupError> {
     Ok(names)
 }
 
-/// Removes a file or a folder, if it is there.
+/// Removes a file or folder if it exists.
 fn remove(path: &Path) -> Result<(), BackupError> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {
@@ -143,7 +144,7 @@ fn remove(path: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Waits until everything in the folder is on the disk.
+/// Syncs all files in the folder to disk.
 fn sync(folder: &Path) -> Result<(), BackupError> {
     for entry in fs::read_dir(folder).map_err(failed(folder))? {
         let path = entry.map_err(failed(folder))?.path();
@@ -161,6 +162,6 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> BackupError + use<> {
     move |source| BackupError::File { path, source }
 }
 
-/// A collector lets go of a file about every 8 MB of reports: to be overtaken five times it has to be under
-/// full load, on a disk that copies no faster.
+/// A collector deletes a file about every 8 MB of reports. Only full load on a disk that copies no faster can
+/// defeat five attempts.
 const ATTEMPTS: usize = 5;

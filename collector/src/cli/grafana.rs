@@ -9,7 +9,8 @@ use crate::config::Config;
 use crate::export::prometheus::names;
 use panels::{COLUMNS, Panel, datasource};
 
-/// The dashboard, as Grafana imports it. Which Prometheus it asks is a variable of it, `DS_PROMETHEUS`.
+/// The dashboard as JSON for Grafana's import. Its variable `DS_PROMETHEUS` selects the Prometheus data
+/// source.
 #[must_use]
 pub fn grafana(config: &Config) -> Value {
     json!({
@@ -47,21 +48,21 @@ fn variables(config: &Config) -> Vec<Value> {
     variables
 }
 
-/// A variable of which any number of values can be chosen, all of them to begin with.
+/// A multi-value variable with all values selected at first.
 fn chosen(label: &str, mut variable: Value) -> Value {
     variable["name"] = label.into();
     variable["label"] = label.replace('_', " ").into();
     for (name, value) in [("multi", true), ("includeAll", true)] {
         variable[name] = value.into();
     }
-    // What no label says is `unknown`, never empty: this is every series.
+    // Missing labels are `unknown`, never empty, so this matches every series.
     variable["allValue"] = ".*".into();
     variable["current"] = json!({ "selected": true, "text": ["All"], "value": ["$__all"] });
     variable["options"] = json!([]);
     variable
 }
 
-/// Panels in rows, as wide as they say, from the top to the bottom.
+/// Arranges panels in rows from top to bottom, with the width that each one has.
 fn placed(panels: &[Panel]) -> Vec<Value> {
     let (mut x, mut y, mut height) = (0, 0, 0);
     let place = |(id, panel): (usize, &Panel)| {

@@ -1,25 +1,26 @@
-//! `llm-rum healthcheck`: asks a running collector's `/readyz`. One request and one status line need no HTTP client.
+//! `llm-rum healthcheck`: requests `/readyz` of a running collector. One request and one status line need no
+//! HTTP client.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Why a collector counts as not ready.
+/// Why a health check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HealthcheckError {
     /// The URL has another form.
     #[error("`{0}` is not a URL of the form `http://HOST:PORT`")]
     BadUrl(String),
-    /// No collector answers there.
+    /// No collector responded.
     #[error("no answer from {url}")]
     NoAnswer {
         /// The URL.
         url: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It answered with another status than 200.
+    /// The status is not 200.
     #[error("not ready: {0}")]
     NotReady(String),
 }
@@ -27,7 +28,7 @@ pub enum HealthcheckError {
 /// Succeeds once the collector at `url` is ready.
 ///
 /// # Errors
-/// When it is not ready within `timeout`. With a timeout of zero it is asked once.
+/// If it is not ready within `timeout`. A timeout of zero means a single request.
 pub fn healthcheck(url: &str, timeout: Duration) -> Result<(), HealthcheckError> {
     let begun = Instant::now();
     loop {

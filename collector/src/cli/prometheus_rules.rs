@@ -1,7 +1,7 @@
-//! `llm-rum rules`: a file of Prometheus alerts, two windows per error budget and burn-rate alert.
+//! `llm-rum rules`: a file of Prometheus alerts, with two windows per error budget and burn-rate alert.
 //!
-//! The alerts compare shares at an edge of a histogram, which are exact, instead of percentiles between two edges. A
-//! target that is not an edge therefore has no rule.
+//! The alerts compare shares at a bucket edge, which are exact, instead of percentiles interpolated between
+//! two edges. A target that is not a bucket edge therefore has no rule.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::config::targets::{self, Targets};
 use crate::export::prometheus::names;
 use crate::slo::error_budget::{BurnRateAlert, MIN_STREAMS, Objective};
 
-/// Why there are no rules.
+/// Why no rules can be written.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "a target of {target_ms} ms for `{use_case}` lies between two of Prometheus' buckets: take one of {edges}"
@@ -24,10 +24,10 @@ pub struct NoRule {
     edges: String,
 }
 
-/// Rules for every use case that has targets.
+/// Rules for every use case with targets.
 ///
 /// # Errors
-/// When a target has no bucket that ends with it.
+/// If a target is not a bucket edge.
 pub fn rules(config: &Config) -> Result<String, NoRule> {
     let mut file = HEAD.to_owned();
     for profile in profiles(config) {
@@ -47,23 +47,23 @@ pub fn rules(config: &Config) -> Result<String, NoRule> {
     Ok(file)
 }
 
-/// Streams that share their targets.
+/// Streams with the same targets.
 pub(crate) struct Profile {
     pub(crate) use_case: String,
-    /// The one whose targets they are. `None` where they are those of all others.
+    /// The site that sets the targets. `None` for the targets of all other sites.
     site: Option<String>,
-    /// As a selector's labels.
+    /// Label matchers of a PromQL selector.
     pub(crate) labels: String,
     pub(crate) targets: Targets,
 }
 
-/// PromQL of the share of bad streams, without its window.
+/// PromQL of the bad and all streams, without the window.
 pub(crate) struct Shares {
     bad: String,
     all: String,
 }
 
-/// Use cases with targets, those of single sites apart.
+/// Use cases with targets. Sites with their own targets get profiles of their own.
 pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
     let own = config.sites.iter().flat_map(|site| site.targets.keys());
     let use_cases: BTreeSet<_> = targets::PROFILES
@@ -98,7 +98,7 @@ pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
 }
 
 impl Profile {
-    /// `None` where the use case has no such objective.
+    /// `None` if the use case has no such objective.
     pub(crate) fn shares(&self, objective: Objective) -> Result<Option<Shares>, NoRule> {
         let labels = &self.labels;
         let of_judged = |bad| Shares {
@@ -125,7 +125,7 @@ impl Profile {
         })
     }
 
-    /// As a pattern: Prometheus 3 writes `2.0` for what was `2`.
+    /// The bucket edge as a regular expression: Prometheus 3 writes `2.0` where earlier versions wrote `2`.
     fn edge(&self, classic: PrometheusHistogram, target_ms: f64) -> Result<String, NoRule> {
         let seconds = target_ms / 1_000.0;
         if !classic.edges().contains(&seconds) {
@@ -148,7 +148,7 @@ impl Profile {
         let bound = rounded(alert.rate(days) * (1.0 - target));
         let (word, severity, rate) = (objective.as_str(), alert.severity.as_str(), rounded(alert.rate(days)));
         let use_case = literal(&self.use_case);
-        // A template knows the labels of the series alone, and this one's use case is a label of the rule.
+        // A template can use only the labels of the series, and the use case is a label of the rule.
         let summary =
             format!("`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast");
         let (use_case, summary) = (quoted(&use_case), quoted(&summary));
@@ -157,11 +157,12 @@ impl Profile {
             Objective::Integrity => "LlmRumIntegrityBudget",
             Objective::Speed => "LlmRumSpeedBudget",
         };
-        // The alert has this label anyway: a checker takes rules of the same name and labels for a mistake.
+        // The alert has this label anyway. Without it, rule checkers report rules with the same name and
+        // labels as duplicates.
         let site = self.site.as_ref().map(|site| format!(", site: \"{site}\"")).unwrap_or_default();
         let (over_long, over_short, all) =
             (shares.over(&long, objective), shares.over(&short, objective), &shares.all);
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _written = write!(
             file,
             "      - alert: {name}
@@ -176,7 +177,7 @@ impl Profile {
         );
     }
 
-    /// Says which alert there is not: its share would be above 1.
+    /// Writes a comment for an alert that cannot fire, because its limit is above 1.
     fn leave_out(
         &self,
         file: &mut String,
@@ -188,7 +189,7 @@ impl Profile {
         let (severity, long) = (alert.severity.as_str(), length(alert.long_minutes));
         let (use_case, most) = (quoted(&self.use_case), rounded(most));
         let of_site = self.site.as_ref().map(|site| format!(" of {site}")).unwrap_or_default();
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _written = writeln!(
             file,
             "      # Left out, {severity} over {long}: {use_case}{of_site} cannot use up its {word} budget {rate} \
@@ -198,7 +199,7 @@ impl Profile {
 }
 
 impl Shares {
-    /// The share of bad streams by site, over the newest window.
+    /// The share of bad streams by site over a window of this length.
     pub(crate) fn over(&self, length: &str, objective: Objective) -> String {
         let Self { bad, all } = self;
         let part = format!("sum by (site) (rate({bad}[{length}])) / sum by (site) (rate({all}[{length}]))");
@@ -206,12 +207,12 @@ impl Shares {
     }
 }
 
-/// A use case may be any text. As JSON writes it, YAML and PromQL both read it.
+/// A use case may be any text. YAML and PromQL both accept JSON strings.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// As Prometheus prints it again: it reads labels and summaries of a rule as templates.
+/// Escapes text that Prometheus reads as a template, so that it prints unchanged.
 fn literal(text: &str) -> String {
     if text.contains("{{") { format!("{{{{ {} }}}}", quoted(text)) } else { text.to_owned() }
 }
@@ -224,7 +225,7 @@ pub(crate) fn rounded(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
 }
 
-/// Selects streams that say something about the service.
+/// Selects eligible streams.
 pub(crate) const ELIGIBLE: &str = "outcome!~\"aborted|abandoned|unobserved\"";
 
 const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/statistics.md.

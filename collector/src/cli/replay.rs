@@ -1,5 +1,5 @@
-//! `llm-rum replay`: counts a file of beacons and reports as a collector with this configuration would. Nothing is
-//! stored.
+//! `llm-rum replay`: counts a file of beacons and reports as a collector with this configuration would. It
+//! stores nothing.
 
 mod lines;
 
@@ -33,22 +33,22 @@ use crate::journal::segments::RecordLocation;
 use crate::report::accepted::{AcceptedReport, Discarded};
 use lines::{Line, Lines};
 
-/// What became of the lines, and what they add up to.
+/// Result of a replay: what happened to the lines, and the statistics of their streams.
 #[derive(Debug, Serialize)]
 pub struct Replayed {
     lines: LineCounts,
-    /// The first of the lines that were refused.
+    /// The first refused lines.
     refusals: Vec<Refusal>,
     reports: ReportCounts,
-    /// Fields that this version does not know.
+    /// Unknown fields.
     ignored_fields: u64,
     streams: u64,
-    /// Streams among them that no line tells the end of: they count as what they last said.
+    /// Streams whose end is in no line: they count with their last report.
     never_ended: u64,
     #[serde(flatten)]
     figures: StreamStats,
     goodput: Ratio,
-    /// Streams counted as `other`, by label.
+    /// Streams with a label value that counts as `other`, by label.
     overflow: BTreeMap<String, u64>,
 }
 
@@ -56,13 +56,13 @@ pub struct Replayed {
 struct LineCounts {
     read: u64,
     accepted: u64,
-    /// By the code that a beacon would have been answered.
+    /// Refused lines by the error code of a beacon.
     refused: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Debug, Serialize)]
 struct Refusal {
-    /// From 1.
+    /// Counted from 1.
     line: u64,
     code: &'static str,
     message: String,
@@ -71,26 +71,26 @@ struct Refusal {
 #[derive(Debug, Serialize)]
 struct ReportCounts {
     received: u64,
-    /// Good ones outside their site's `sample`.
+    /// Valid reports outside the `sample` of their site.
     sampled_out: u64,
     became: BTreeMap<String, u64>,
 }
 
-/// Why lines cannot be replayed.
+/// Why a replay failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// No site has the name.
+    /// The configuration has no site of this name.
     #[error("no site of the configuration is called `{0}`")]
     UnknownSite(String),
-    /// The lines cannot be read.
+    /// The input cannot be read.
     #[error("line {line} cannot be read")]
     Read {
-        /// From 1.
+        /// Counted from 1.
         line: u64,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A report that is sampled cannot be written as JSON.
+    /// A sampled report cannot be serialized as JSON.
     #[error(transparent)]
     Report(#[from] serde_json::Error),
 }
@@ -103,11 +103,11 @@ impl Replayed {
     }
 }
 
-/// Takes each line as the ingest endpoint takes a body, of `site` or of the site that a report names, the first of the
-/// configuration where neither says one, and counts what it holds. All of it arrives at `now_ms`.
+/// Counts each line as if it were the body of a beacon that arrived at `now_ms`. The site is `site`, else the
+/// one that the report names, else the first of the configuration.
 ///
 /// # Errors
-/// When there is no such site, or the lines cannot be read. What a line holds is never an error: it is counted.
+/// If there is no such site, or the input cannot be read. An invalid line is counted, and never an error.
 pub fn replay(
     config: &Config,
     site: Option<&str>,
@@ -132,10 +132,10 @@ pub fn replay(
     }
 }
 
-/// A replay under way.
+/// State of a replay.
 struct Replay {
     sites: Vec<IngestSite>,
-    /// Of all lines, whatever they say.
+    /// Site of all lines, if given on the command line.
     site: Option<usize>,
     now_ms: i64,
     aggregator: Aggregator,
@@ -147,10 +147,10 @@ struct Replay {
     ignored_fields: u64,
 }
 
-/// Reports that a later revision may take the place of, as the journal would hold them.
+/// Reports that a later revision may replace, in the form of journal records.
 #[derive(Default)]
 struct Remembered {
-    /// Position of the first.
+    /// Position of the first record.
     first: u64,
     records: VecDeque<Box<[u8]>>,
 }
@@ -158,7 +158,7 @@ struct Remembered {
 impl Replay {
     fn new(config: &Config, site: Option<&str>, now_ms: i64) -> Result<Self, ReplayError> {
         let mut config = config.clone();
-        // Single streams are not asked for.
+        // A replay never lists single streams.
         config.store.samples = 0;
         let aliases = Arc::new(Aliases::new(&config.models));
         let sites: Vec<_> = config.sites.iter().map(|site| IngestSite::new(site, &aliases)).collect();
@@ -198,7 +198,8 @@ impl Replay {
             Some(hint) if hint.reports.is_none() => {
                 let batch = [b"{\"reports\":[", line, b"]}"].concat();
                 let mut admitted = validate(&batch, &[], open)?;
-                // What `/v1/streams` adds to a report is none of an unknown sender's.
+                // Reports from `/v1/streams` contain fields that the collector added; they are not unknown
+                // fields.
                 let ignored = &mut admitted.discarded.ignored_fields;
                 *ignored = ignored.saturating_sub(hint.added());
                 Ok(admitted)
@@ -249,7 +250,7 @@ impl Replay {
         let never_ended = streams.read().unwrap_or_else(PoisonError::into_inner).open().count() as u64;
         while self.aggregator.finalize_next(i64::MAX, &self.earlier)? {}
         let mut all = WindowStats::default();
-        // Nothing was stored, so everything is among the changes.
+        // Nothing was flushed, so the changes contain all windows.
         self.aggregator.changes().windows.iter().for_each(|(_, window)| all.merge(&window.stats));
         let counts = &self.aggregator.counts;
         let mut overflow = BTreeMap::new();
@@ -287,7 +288,7 @@ impl Remembered {
 impl StoredState for Remembered {
     type Error = serde_json::Error;
 
-    /// Nothing leaves the memory.
+    /// No window was ever flushed, so all of them are in memory.
     fn window(&self, _: WindowKey) -> Result<Window, Self::Error> {
         Ok(Window::default())
     }
@@ -307,13 +308,13 @@ impl StoredState for Remembered {
     }
 }
 
-/// What a line is, before it is judged.
+/// The fields of a line that identify its form.
 #[derive(Deserialize)]
 struct Hint<'a> {
-    /// A beacon's body has it, a single report has not.
+    /// Present in the body of a beacon, absent in a single report.
     #[serde(borrow, default)]
     reports: Option<&'a RawValue>,
-    /// Of a single report, as `/v1/streams` gives it.
+    /// Site of a single report from `/v1/streams`.
     #[serde(borrow, default)]
     site: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -323,7 +324,7 @@ struct Hint<'a> {
 }
 
 impl<'a> Hint<'a> {
-    /// `None` of what is no JSON object, or one that says something twice.
+    /// `None` if the line is not a JSON object or repeats a field.
     fn of(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
     }
@@ -333,7 +334,7 @@ impl<'a> Hint<'a> {
     }
 }
 
-/// Enough to see what is wrong with a file.
+/// Enough to see the error in a file.
 const MOST_REFUSALS: usize = 10;
 
 #[cfg(test)]

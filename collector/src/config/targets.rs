@@ -81,7 +81,7 @@ impl Targets {
             (Some(value), Some(target)) => value <= target,
             _ => true,
         };
-        report.is_whole()
+        report.is_intact()
             && within(report.ttfv_ms, self.ttft_p95_ms)
             && within(report.e2e_ms, self.e2e_p95_ms)
             && within(report.longest_gap_ms, self.longest_gap_ms)

@@ -1,5 +1,5 @@
-//! Pushes the metrics to an OpenTelemetry endpoint over OTLP/HTTP, where one is configured. It has a thread and a
-//! connection of its own, so that a slow endpoint delays nothing else.
+//! Pushes the metrics to an OpenTelemetry endpoint over OTLP/HTTP, if one is configured. A thread and
+//! connection of its own keep a slow endpoint from delaying anything else.
 
 mod points;
 mod wire;
@@ -22,7 +22,8 @@ use crate::store::reader::{open, snapshot};
 use crate::time;
 use points::{SeriesNumbers, TimeRange};
 
-/// Pushes every so often, and once more when dropped. `None` where no endpoint is configured.
+/// Starts the thread, which pushes at an interval, and once more when it is dropped. `None` if no endpoint is
+/// configured.
 pub(crate) fn start(config: &Config) -> Result<Option<Background>, StoreError> {
     let Some(endpoint) = &config.otlp.endpoint else { return Ok(None) };
     let mut pusher = Pusher::new(config, endpoint);
@@ -42,7 +43,7 @@ struct Pusher {
     agent: ureq::Agent,
     url: String,
     settings: config::Otlp,
-    /// What the endpoint has, and until when. Empty where it is told all of it every time.
+    /// Numbers that the endpoint has, and the time of that push. Empty with cumulative temporality.
     pushed: BTreeMap<Series, (SeriesNumbers, u64)>,
     started_ns: u64,
 }
@@ -74,7 +75,8 @@ impl Pusher {
         }
     }
 
-    /// Differences are those to what the store has at a start. Were that not known, all of it would be told as new.
+    /// With delta temporality, loads the state of the store: otherwise the first push would send all of it as
+    /// new.
     fn begin(&mut self) -> Result<(), StoreError> {
         if self.settings.temporality == Temporality::Delta {
             self.learn(self.read()?, self.started_ns);
@@ -82,8 +84,8 @@ impl Pusher {
         Ok(())
     }
 
-    /// Tells the endpoint of everything that is new; what fails is told with the next push. What is refused for
-    /// good keeps nothing else from being told.
+    /// Pushes all changes. Failed messages are sent again with the next push. A message that the endpoint
+    /// rejects does not keep the others from being sent.
     fn push(&mut self, tries: u32, stop: &Receiver<()>) {
         let all = match self.read() {
             Ok(all) => all,
@@ -120,7 +122,7 @@ impl Pusher {
     ) -> Result<(), PushError> {
         let span = |since_ns| TimeRange { since_ns, now_ns };
         let changed = some.iter().filter_map(|(series, numbers)| match self.settings.temporality {
-            // Since when these count is not known: they are older than this process.
+            // The start time is unknown: the numbers are older than this process.
             Temporality::Cumulative => Some((series, numbers.clone(), span(0))),
             Temporality::Delta => match self.pushed.get(series) {
                 None => Some((series, numbers.clone(), span(self.started_ns))),
@@ -137,7 +139,7 @@ impl Pusher {
         for _ in 1..tries {
             let Err(failed) = self.send(&body) else { return Ok(()) };
             let Some(asked) = failed.worth_a_retry() else { return Err(failed) };
-            // Told to stop: the last push is about to come.
+            // The process is stopping: the last push follows at once.
             if stop.recv_timeout(asked.unwrap_or(wait).min(LONGEST_WAIT)) != Err(RecvTimeoutError::Timeout) {
                 return Err(failed);
             }
@@ -153,7 +155,7 @@ impl Pusher {
         }
         let mut answer = request.send(body)?;
         let status = answer.status().as_u16();
-        // Proxies and queues before an endpoint answer 202 or 204.
+        // Proxies and queues in front of an endpoint respond with 202 or 204.
         if !answer.status().is_success() {
             let seconds =
                 answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
@@ -178,7 +180,7 @@ impl Pusher {
 }
 
 impl PushError {
-    /// And after how long, where the endpoint says so.
+    /// `Some` if a retry may help, with the delay that the endpoint asks for, if any.
     fn worth_a_retry(&self) -> Option<Option<Duration>> {
         match self {
             Self::Unreachable(_) => Some(None),
@@ -188,12 +190,12 @@ impl PushError {
     }
 }
 
-/// How many points an endpoint's answer says that it dropped, and why, as the log can take it. `None` when it
-/// dropped none, or says nothing that can be read.
+/// Reads from a response how many points the endpoint dropped, and why, escaped for the log. `None` if it
+/// dropped none or the response cannot be decoded.
 #[must_use]
 pub fn dropped_points(answer: &[u8]) -> Option<(i64, String)> {
     let refused = wire::Answer::decode(answer).ok()?.partial_success?;
-    // On one line, whatever it holds.
+    // Keeps the log entry on one line.
     let why = refused.error_message.chars().take(LONGEST_REASON).flat_map(char::escape_debug);
     (refused.rejected_data_points > 0).then(|| (refused.rejected_data_points, why.collect()))
 }
@@ -202,18 +204,18 @@ fn now_ns() -> u64 {
     time::now_ms().unsigned_abs().saturating_mul(1_000_000)
 }
 
-/// Of each push; then the next one is due anyway.
+/// Attempts per push; after them the next push is due soon.
 const TRIES: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// For a whole exchange.
+/// Limit for a whole request and response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// In characters.
 const LONGEST_REASON: usize = 200;
 const LONGEST_ANSWER: u64 = 64 * 1024;
 
-/// Receivers take some megabytes at once; a series is about 2 kB.
+/// Endpoints accept some megabytes per message; a series takes about 2 kB.
 const SERIES_AT_A_TIME: usize = 500;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `GET /metrics`: the cumulative statistics as Prometheus text or protobuf. Counters come from the store, so they
-//! rise over restarts. Names and labels: `docs/prometheus.md#metrics`.
+//! `GET /metrics`: the cumulative statistics as Prometheus text or protobuf. Counters come from the store, so
+//! they keep rising across restarts. Names and labels: `docs/prometheus.md#metrics`.
 
 mod accept;
 mod exemplars;
@@ -37,7 +37,7 @@ use crate::store::stream_index::StreamIndex;
 use crate::time;
 use crate::time::minute_of;
 
-/// Answers a scrape.
+/// Handles a scrape.
 pub(crate) async fn metrics(
     State(state): State<ApiState>,
     State(health): State<Arc<Health>>,
@@ -61,7 +61,7 @@ pub(crate) async fn metrics(
     let listeners = state.live.listeners();
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
     let scrape = Scrape { snapshot, exemplars, sites, writable, listeners, lag_seconds };
-    // Thousands of series take long enough to hold up the beacons that this worker takes.
+    // Encoding thousands of series would delay the beacons of this worker, so it runs on a blocking thread.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
         tracing::error!(%error, "The metrics could not be written");
@@ -71,7 +71,7 @@ pub(crate) async fn metrics(
     Ok((headers, body).into_response())
 }
 
-/// The streams that exemplars are taken from.
+/// Query for the streams that can become exemplars.
 fn newest(now_ms: i64) -> StreamsQuery {
     StreamsQuery {
         filter: Filter::default(),
@@ -94,20 +94,20 @@ fn encode(scrape: Scrape, form: ExpositionFormat) -> Result<Vec<u8>, prometheus:
     Ok(body)
 }
 
-/// One scrape's worth of the store.
+/// The data of one scrape.
 struct Scrape {
     snapshot: MetricsSnapshot,
-    /// `None` in the form that has neither exemplars nor native buckets.
+    /// `None` for the text format, which has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
-    /// Those of the configuration.
+    /// Configured sites.
     sites: Vec<String>,
     writable: bool,
     listeners: usize,
-    /// `None` where this collector is alone.
+    /// `None` if this collector runs alone.
     lag_seconds: Option<f64>,
 }
 
-/// A registry wants at least one description of what it will be handed.
+/// A registry requires at least one description per collector.
 struct Described {
     desc: Desc,
     scrape: Scrape,
@@ -192,7 +192,7 @@ impl Scrape {
             let mut histogram = cumulate(classic.edges(), buckets);
             if let Some(exemplars) = &self.exemplars {
                 native::add_native(&mut histogram, &buckets.native);
-                // The text encoder adds this one by itself.
+                // The text encoder adds the `+Inf` bucket by itself.
                 histogram.bucket.push(bucket(f64::INFINITY, histogram.sample_count()));
                 for (at, bucket) in histogram.bucket.iter_mut().enumerate() {
                     if let Some(exemplar) = exemplars.get(&s.series, classic, at) {
@@ -260,8 +260,8 @@ impl Scrape {
         ]
     }
 
-    /// By result; those that were never seen, too: a counter that starts at its first increment hides that
-    /// increment from `rate()`.
+    /// Beacons by result, including results that never occurred. `rate()` would miss the first increment of a
+    /// counter that starts with it.
     fn beacons(&self) -> Vec<Metric> {
         let is_seen = |word: &str| self.snapshot.counts.iter(Kind::Beacon).any(|(key, _)| key.word == word);
         let results =
@@ -270,7 +270,7 @@ impl Scrape {
         self.seen(Kind::Beacon, "result").into_iter().chain(unseen).collect()
     }
 
-    /// By site and label; at each configured site those that were never seen, too.
+    /// Overflow by site and label, including the zeros of all configured sites.
     fn overflows(&self) -> Vec<Metric> {
         let is_seen = |site: &str, label: &str| {
             let mut seen = self.snapshot.counts.iter(Kind::Overflow);
@@ -287,7 +287,7 @@ impl Scrape {
         by_site.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect()
     }
 
-    /// A kind by its words that were seen, and by site where there is one.
+    /// Counters of a kind by word, and by site if the kind has one; only words that occurred.
     fn seen(&self, kind: Kind, label: &str) -> Vec<Metric> {
         let metric = |(key, count): (&CountKey, u64)| {
             let mut pairs = vec![pair(label, &key.word)];
@@ -299,7 +299,7 @@ impl Scrape {
         self.snapshot.counts.iter(kind).map(metric).collect()
     }
 
-    /// A kind by each of its words, seen or not.
+    /// Counters of a kind for all `words`, including zeros.
     fn each<const N: usize>(&self, kind: Kind, label: &str, words: [&str; N]) -> Vec<Metric> {
         let counts = &self.snapshot.counts;
         words.map(|word| counted(vec![pair(label, word)], counts.get(kind, word))).into()
@@ -396,10 +396,10 @@ fn pair(name: &str, value: &str) -> LabelPair {
 
 const REQUESTS: &str = "Streams.";
 
-/// `llm_tpot_seconds` is the mean over the running minute and so many before it.
+/// `llm_tpot_seconds` is the mean over the current minute and this many minutes before it.
 const TPOT_MINUTES: i64 = 5;
 
-/// Exemplars are taken from so many of the newest streams at most: reading them costs 5 µs each, and they
-/// are as old as a few scrapes at most.
+/// Upper limit of streams read for exemplars, newest first. Reading one takes 5 µs, and exemplars need to be
+/// no older than a few scrapes.
 const MOST_EXEMPLARS: usize = 500;
 const EXEMPLARS_MS: i64 = 120_000;

@@ -27,26 +27,26 @@ use crate::store::stream_index::StreamIndex;
 use crate::store::writer::Writer;
 use crate::time;
 
-/// A collector's threads, at work.
+/// Handles of a collector's running threads.
 pub(crate) struct Started {
     pub(crate) journal: Arc<Journal>,
     pub(crate) stream_index: StreamIndex,
-    /// `None` where this collector is alone.
+    /// `None` if this collector runs alone.
     pub(crate) published: Option<PublishStatus>,
     pub(crate) minutes_from: MinutesFrom,
     pub(crate) threads: Threads,
 }
 
-/// The thread that writes the journal and the one that counts. The latter ends when told to, or when
-/// the store cannot be read.
+/// The threads that write the journal and aggregate batches. The latter ends on shutdown, or when the store
+/// cannot be read.
 pub(crate) struct Threads {
     journal: Arc<Journal>,
     writes: JoinHandle<()>,
     counts: JoinHandle<Result<(), StoreError>>,
 }
 
-/// Counts what the journal still holds, then starts the threads. `stopped` is dropped when counting
-/// ends.
+/// Counts the batches that the journal has and the store lacks, then starts the threads. `stopped` is dropped
+/// when the aggregation worker ends.
 pub(crate) fn start(
     config: &Config,
     counters: Arc<RequestCounters>,
@@ -109,12 +109,12 @@ pub(crate) fn start(
 }
 
 impl Threads {
-    /// Writes and counts what waits, and ends the threads. Those that the disk has not let go by then are
-    /// left behind.
+    /// Writes and counts all pending batches and ends the threads. Threads that still wait for the disk after
+    /// `within` are left behind.
     pub(crate) fn stop(self, within: Duration) -> Result<(), StoreError> {
         self.journal.close();
         let (sender, receiver) = mpsc::channel();
-        // Joining knows no deadline, so it is done elsewhere.
+        // `join` has no timeout, so it runs on another thread.
         let join = move || sender.send(self.join());
         thread::Builder::new().name("stop".into()).spawn(join).map_err(StoreError::Thread)?;
         match receiver.recv_timeout(within) {
@@ -130,19 +130,19 @@ impl Threads {
     }
 }
 
-/// What the counting thread owns.
+/// State of the aggregation worker.
 struct AggregationWorker {
     journal: Arc<Journal>,
-    /// What came from its queue, whose room it still holds.
+    /// Batches taken from the queue that still occupy its memory budget.
     uncounted: VecDeque<WrittenBatch>,
-    /// Ends before the store does, and publishes what the last flush wrote.
+    /// Declared before the store, so that it is dropped first: it publishes the last flush.
     publisher: Option<Publisher>,
     store: Writer,
     aggregator: Aggregator,
     counters: Arc<RequestCounters>,
     health: Arc<Health>,
     schedule: FlushSchedule,
-    /// Whether the store took the last flush.
+    /// Whether the last flush succeeded.
     takes: bool,
     flushes_until_trim: u32,
 }
@@ -159,18 +159,19 @@ impl AggregationWorker {
             }
             self.release(0);
             if last {
-                // What found no room stands in the journal.
+                // Batches that did not fit in memory are in the journal, and the next start counts them.
                 return Ok(());
             }
             if !idle {
-                // Nobody waits for being counted: to be woken for each batch would cost as much as counting.
+                // No request waits for aggregation, and a wake-up per batch would cost as much as the
+                // aggregation itself.
                 self.journal.queue().gather(GATHER);
             }
         }
     }
 
-    /// Gives room back piece by piece: whoever waits for it must not wait for all. What there is no memory for waits
-    /// until the store takes what is held.
+    /// Counts the batches taken from the queue, and releases their memory in steps, so that waiting requests
+    /// proceed early. Stops if memory is exhausted and the store rejects flushes.
     fn count_all(&mut self) -> Result<(), StoreError> {
         let mut counted_bytes = 0;
         while self.has_memory()? {
@@ -189,7 +190,8 @@ impl AggregationWorker {
         Ok(())
     }
 
-    /// Whether more may be counted. Flushes for it where it has to; a store that has refused has its rest first.
+    /// Whether memory is left for more batches. Flushes if necessary; after a failed flush it waits until the
+    /// next one is due.
     fn has_memory(&mut self) -> Result<bool, StoreError> {
         if !self.aggregator.over_memory_limit() {
             return Ok(true);
@@ -206,15 +208,15 @@ impl AggregationWorker {
     }
 
     fn release(&self, counted_bytes: usize) {
-        // Where the store takes what is held, it is flushed before the next batch.
+        // While flushes succeed, the next batch triggers one, so the memory limit needs no back-pressure.
         let over_memory_limit = self.aggregator.over_memory_limit() && !self.takes;
         self.journal
             .queue()
             .counted(counted_bytes, over_memory_limit || self.aggregator.unflushed() >= MOST_UNSTORED);
     }
 
-    /// Moves everything that was counted into the store. When that cannot be written, all stays in
-    /// memory, and the journal as it is.
+    /// Writes all changes to the store. If that fails, the changes stay in memory and the journal keeps its
+    /// files.
     fn flush(&mut self) -> Result<(), StoreError> {
         let (begun, now_ms) = (Instant::now(), time::now_ms());
         self.journal.probe();
@@ -232,7 +234,7 @@ impl AggregationWorker {
         self.takes = written.is_ok();
         if self.takes {
             self.aggregator.mark_flushed(now_ms);
-            // Before the next report changes a window.
+            // Must run before the next report changes a window, because it may seal hours.
             self.trim(now_ms, needs_journal_from);
             while !self.aggregator.over_memory_limit() && self.aggregator.evict_some(now_ms, &self.store)? {
                 thread::yield_now();
@@ -242,7 +244,7 @@ impl AggregationWorker {
         Ok(())
     }
 
-    /// Lets go of what is no longer needed. What fails now is tried again.
+    /// Deletes journal files and old data. A failure is retried next time.
     fn trim(&mut self, now_ms: i64, needs_journal_from: u64) {
         if let Err(error) = self.store.drop_journal_before(needs_journal_from) {
             warn!(%error, "A file of the journal that nobody needs could not be dropped");
@@ -259,8 +261,8 @@ impl AggregationWorker {
     }
 }
 
-/// When the next flush is due: every second, earlier when much has come, later when flushing takes long,
-/// as it does with thousands of series.
+/// Time of the next flush: every second, earlier after many reports, later if flushing takes long because of
+/// thousands of series.
 struct FlushSchedule {
     flush_at: Instant,
     rest_until: Instant,
@@ -297,17 +299,17 @@ fn count(aggregator: &mut Aggregator, batch: JournaledBatch, store: &Writer) -> 
 
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// So many times as long as a flush took, nothing is flushed after it.
+/// Minimum pause after a flush, as a multiple of its duration.
 const REST: u32 = 8;
 
-/// What is remembered of a stream stays in memory until it is stored, and while it is being stored a worker
-/// may have to wait for its processor: a few milliseconds with so many.
+/// Revisions that trigger an early flush. Each occupies memory until it is stored. Storing this many can keep
+/// a worker from its processor for a few milliseconds.
 const FLUSH_REVISIONS: u64 = 10_000;
 
-/// However long flushing takes: a restart must not take long to count what was not stored.
+/// Revisions that trigger a flush even within the pause: a restart must count unstored reports quickly.
 const FLUSH_REVISIONS_AT_ONCE: u64 = 100_000;
 
-/// What cannot be stored is held in memory: there is room for so much.
+/// Unstored revisions at which the queue stops accepting more.
 const MOST_UNSTORED: u64 = 150_000;
 
 const PIECE_BYTES: usize = 64 * 1024;

@@ -1,4 +1,5 @@
-//! A running collector: opens the data folder and starts the threads, counts everything and closes the folder.
+//! A running collector: opens the data folder, starts the threads, and at the end counts everything and
+//! closes the folder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,26 +22,26 @@ use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
 use crate::store::reader_pool::ReaderPool;
 
-/// A collector at work on its folder.
+/// A collector that uses its data folder.
 pub struct Collector {
     state: AppState,
     threads: Threads,
-    /// Ends after the threads: it pushes what they counted last.
+    /// Dropped after the threads end, so that it pushes their last numbers.
     exporter: Option<Background>,
-    /// Ends before the threads: they count what it read.
+    /// Dropped before the threads end, so that they store its last counters.
     countries: Option<Background>,
     failed: oneshot::Receiver<()>,
 }
 
 impl Collector {
-    /// Opens the folder and counts what the journal still holds.
+    /// Opens the folder and counts the batches that the store lacks.
     ///
     /// # Errors
-    /// When the folder cannot be used, or holds what this version cannot read.
+    /// If the folder cannot be used or this version cannot read its files.
     pub fn open(config: Config) -> Result<Self, StoreError> {
         let counters = Arc::new(RequestCounters::default());
         let health = Arc::new(Health::default());
-        // Before the journal is touched: without its file a collector does not start.
+        // Before the journal is opened: without its GeoIP database a collector does not start.
         let countries = CountryLookup::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
         let Started { journal, stream_index, published, minutes_from, threads } =
@@ -65,23 +66,23 @@ impl Collector {
         Ok(Self { state, threads, exporter, countries: watch, failed })
     }
 
-    /// What [`app`](crate::app) needs.
+    /// The state that [`app`](crate::app) needs.
     #[must_use]
     pub fn state(&self) -> AppState {
         self.state.clone()
     }
 
-    /// Returns when the store has failed for good: it could not be read. Otherwise never.
+    /// Completes if the store can no longer be read; otherwise never.
     pub async fn failed(&mut self) {
-        // Nothing is ever sent: the other end goes when the thread does.
+        // No value is ever sent: the sender is dropped when the thread ends.
         let _closed = (&mut self.failed).await;
     }
 
-    /// Counts what waits and closes the folder. Call it when no request is running any more.
+    /// Counts pending batches and closes the folder. Call it after the last request has ended.
     ///
     /// # Errors
-    /// Why the store failed, when it had; [`StoreError::Hangs`] when the disk takes longer than `within`:
-    /// then threads of it still wait for the disk, and only the end of the process gives the folder back.
+    /// The error that stopped the store. [`StoreError::Hangs`] if the disk takes longer than `within`.
+    /// Threads then still wait for the disk, and only the end of the process unlocks the folder.
     pub fn close(self, within: Duration) -> Result<(), StoreError> {
         drop(self.countries);
         self.threads.stop(within)?;

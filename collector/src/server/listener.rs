@@ -1,4 +1,4 @@
-//! Accepts and serves connections until told to stop, within deadlines and a connection limit that `axum::serve`
+//! Accepts and serves connections until shutdown, with timeouts and a connection limit that `axum::serve`
 //! lacks.
 
 use std::convert::Infallible;
@@ -32,11 +32,11 @@ use crate::server::router::{after_panic, app};
 use crate::server::state::AppState;
 use crate::server::workers::Workers;
 
-/// Serves until `stop` is ready, then lets running requests finish within `drain_for`. `false` when
-/// some had not by then.
+/// Serves until `stop` completes, then lets running requests finish within `drain_for`. Returns `false` if
+/// some did not finish.
 ///
 /// # Errors
-/// When the system gives no threads to serve with.
+/// If the system refuses to start threads.
 pub async fn serve(
     listener: TcpListener,
     state: &AppState,
@@ -74,11 +74,11 @@ pub async fn serve(
         let service = service(state.clone(), app.clone(), peer, timer.clone());
         let watcher = open.watcher();
         workers.serve(async move {
-            // From here on the worker is told when there is something to read.
+            // Registers the socket with the worker's runtime, which polls it from here on.
             if let Ok(stream) = TcpStream::from_std(stream) {
                 let stream = TokioIo::new(WriteTimeout::new(stream, answer_within));
                 let connection = http.timer(timer).serve_connection(stream, service);
-                // What a client does wrong on its connection is its own matter.
+                // A client's protocol error concerns only its connection.
                 let _ended = watcher.watch(connection).await;
             }
             drop((permit, share));
@@ -93,12 +93,12 @@ async fn accept(listener: &TcpListener) -> (std::net::TcpStream, SocketAddr) {
         let accepted = listener.accept().await;
         match accepted.and_then(|(stream, address)| Ok((stream.into_std()?, address))) {
             Ok((stream, address)) => {
-                // Answers are short: waiting to fill a packet would only delay them.
+                // Responses are short: Nagle's algorithm would only delay them.
                 let _unsupported = stream.set_nodelay(true);
                 return (stream, address);
             }
             Err(error) => {
-                // Out of file descriptors, most likely: they come back as connections end.
+                // Most likely the process is out of file descriptors, which become free as connections end.
                 tracing::warn!(%error, "A connection could not be accepted");
                 sleep(Duration::from_millis(100)).await;
             }
@@ -106,8 +106,8 @@ async fn accept(listener: &TcpListener) -> (std::net::TcpStream, SocketAddr) {
     }
 }
 
-/// Of one connection. Beacons go to their handler at once, all else by way of the routes: there is a
-/// thousand times less of it.
+/// The service of one connection. Beacons bypass the router, since they are a thousand times more frequent
+/// than other requests.
 fn service(
     state: AppState,
     app: Router,
@@ -135,7 +135,7 @@ fn service(
     })
 }
 
-/// What [`CatchPanicLayer`](tower_http::catch_panic::CatchPanicLayer) does for the routes.
+/// Catches panics as [`CatchPanicLayer`](tower_http::catch_panic::CatchPanicLayer) does for the routes.
 async fn surviving_panics(handler: impl Future<Output = Response>) -> Response {
     let mut handler = pin!(handler);
     poll_fn(|cx| {
@@ -146,8 +146,8 @@ async fn surviving_panics(handler: impl Future<Output = Response>) -> Response {
 }
 
 const MOST_HEADERS: usize = 64;
-/// Per connection. A head may be up to twice as long, as the last read may fill the buffer once more; a
-/// body comes in pieces of it.
+/// Buffer per connection. A request head can be up to twice as long, because the last read may fill the
+/// buffer again. A body is read in parts of this size.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::http::{auth, probe_files, snippet, static_files};
 use crate::ingest::handler;
 use crate::server::state::AppState;
 
-/// Every route there is.
+/// The router with all routes.
 pub fn app(state: AppState) -> Router {
     let data = Router::new()
         .route("/v1/summary", get(api::summary))
@@ -70,7 +70,7 @@ async fn wrong_method() -> ApiError {
     ApiError::new(Reason::MethodNotAllowed, "the route does not have this method")
 }
 
-/// The panic itself is in the log; the process and the connection go on.
+/// Responds with an internal error. The panic is in the log; the process and the connection continue.
 pub(super) fn after_panic(_: Box<dyn Any + Send>) -> Response {
     ApiError::new(Reason::Internal, "a fault of the collector, which is in its log").into_response()
 }

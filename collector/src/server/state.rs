@@ -1,4 +1,4 @@
-//! The state that all handlers share. Each layer's handlers extract their own part of it.
+//! The state that all handlers share. The handlers of each layer extract their own part of it.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::ingest::state::IngestState;
 use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::PublishStatus;
 
-/// Shared by all handlers.
+/// State that all handlers share.
 #[derive(Clone)]
 pub struct AppState(Arc<Shared>);
 
-/// Everything in it.
+/// The shared fields.
 pub(super) struct Shared {
     pub(super) config: Arc<Config>,
     pub(super) ingest: IngestState,
     pub(super) api: ApiState,
     pub(super) probes: Arc<ProbeVersions>,
-    /// `None` where this collector is alone.
+    /// `None` if this collector runs alone.
     pub(super) published: Option<PublishStatus>,
     pub(super) counters: Arc<RequestCounters>,
     pub(super) health: Arc<Health>,
@@ -33,12 +33,12 @@ impl AppState {
         Self(Arc::new(shared))
     }
 
-    /// From now on `/readyz` answers 503, so that load balancers send no new work here. All else goes on.
+    /// Makes `/readyz` return 503, so that load balancers send no new requests. All other routes continue.
     pub fn give_notice(&self) {
         self.0.health.drain();
     }
 
-    /// The same, and the listeners of `/v1/live` are told the end.
+    /// Does the same, and ends the subscriptions of `/v1/live`.
     pub fn drain(&self) {
         self.give_notice();
         self.0.api.live.close();

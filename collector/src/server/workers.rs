@@ -1,8 +1,10 @@
-//! Worker threads: a new connection goes to the thread with the fewest, and stays there.
+//! Worker threads: a new connection goes to the thread with the fewest connections and stays there.
 //!
-//! With `journal.sync = "full"` requests wait for the disk in groups, several thousand times a second. Workers that
-//! share tasks would wake each other for each group and find nothing to do, which takes a fifth of their time, so each
-//! has its own runtime. With `"normal"` a worker writes by itself; while a slow disk blocks it, others have to serve
+//! With `journal.sync = "full"`, requests wait for the disk in groups, several thousand times a second.
+//! Workers that share tasks would wake each other for each group and find no work, which costs a fifth of
+//! their time. So each worker has its own runtime.
+//!
+//! With `"normal"`, workers write to the journal themselves. While a slow disk blocks one, others must serve
 //! its connections, so they share one runtime.
 
 use std::io;
@@ -15,19 +17,19 @@ use tokio::sync::oneshot;
 
 use crate::config::Sync;
 
-/// Running threads. They end when dropped, and connections that are still open with them.
+/// Running threads. Dropping them ends the threads and their open connections.
 pub(crate) struct Workers(Vec<Worker>);
 
 struct Worker {
     runtime: Handle,
-    /// Each of its connections holds it too.
+    /// Cloned for each open connection, to count them.
     open: Arc<()>,
-    /// The other end waits for this one to go.
+    /// Dropping it stops the thread.
     _stop: oneshot::Sender<()>,
 }
 
 impl Workers {
-    /// As many as there are processors.
+    /// Starts one thread per processor.
     pub(crate) fn start(sync: Sync) -> io::Result<Self> {
         let workers = match sync {
             Sync::Normal => vec![Worker::start(Builder::new_multi_thread())?],
@@ -39,7 +41,7 @@ impl Workers {
         Ok(Self(workers))
     }
 
-    /// Runs a connection to its end.
+    /// Runs a connection to its end on the worker with the fewest connections.
     pub(crate) fn serve(&self, connection: impl Future<Output = ()> + Send + 'static) {
         let idlest = self.0.iter().min_by_key(|worker| Arc::strong_count(&worker.open));
         let worker = idlest.expect("there is at least one processor");
@@ -58,7 +60,7 @@ impl Worker {
         let (stop, stopped) = oneshot::channel();
         let run = move || {
             let _dropped = runtime.block_on(stopped);
-            // A query that a disk holds up must not hold up the end.
+            // Does not wait for queries that the disk blocks.
             runtime.shutdown_background();
         };
         thread::Builder::new().name("worker".into()).spawn(run)?;

@@ -9,16 +9,16 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
-/// What a share of streams is to do.
+/// A property that a share of streams must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Objective {
-    /// They end without an error.
+    /// Streams end without an error.
     Availability,
-    /// They are whole.
+    /// Streams are intact.
     Integrity,
-    /// Their first visible token, or where a use case has targets for that alone their end, comes within
-    /// the p95 target.
+    /// Waits are within the p95 target. The wait ends at the first visible token, or at the end of the stream
+    /// if the use case has a target for that alone.
     Speed,
 }
 
@@ -33,7 +33,7 @@ impl Objective {
         }
     }
 
-    /// The target share. `None` where the use case has no such objective.
+    /// The target share. `None` if the use case has no such objective.
     pub(crate) fn share(self, targets: &Targets) -> Option<f64> {
         match self {
             Self::Availability => targets.availability,
@@ -42,7 +42,7 @@ impl Objective {
         }
     }
 
-    /// Its service level indicator.
+    /// The service level indicator of the objective.
     pub(crate) fn sli(self, stats: &WindowStats, targets: &Targets) -> SliCount {
         match self {
             Self::Availability => {
@@ -51,7 +51,7 @@ impl Objective {
             Self::Integrity => SliCount { good: stats.intact, total: stats.eligible() },
             Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
                 let waits = stats.histogram(metric);
-                // As for a percentile, a bucket's values are taken for its middle.
+                // Values of a bucket count as its middle, as they do in percentiles.
                 let fast =
                     waits.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
                 SliCount {
@@ -64,14 +64,14 @@ impl Objective {
 }
 
 impl Targets {
-    /// What users wait for, and how long they should.
+    /// The wait that the speed objective measures, and its p95 target in milliseconds.
     pub(crate) fn wait(&self) -> Option<(Metric, f64)> {
         let first = self.ttft_p95_ms.map(|within_ms| (Metric::Ttfv, within_ms));
         first.or_else(|| self.e2e_p95_ms.map(|within_ms| (Metric::E2e, within_ms)))
     }
 }
 
-/// Good streams of a service level indicator, and all that it measures.
+/// Good and total streams of a service level indicator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SliCount {
     pub(crate) good: u64,
@@ -83,8 +83,8 @@ impl SliCount {
         self.total - self.good
     }
 
-    /// How many times as fast as it may be the budget is used up; at 1 it lasts for the whole period.
-    /// `None` without streams.
+    /// Failure rate divided by the allowed one. At 1 the budget lasts exactly its period. `None` without
+    /// streams.
     pub(crate) fn burn_rate(self, target: f64) -> Option<f64> {
         (self.total > 0).then(|| self.bad() as f64 / self.total as f64 / (1.0 - target))
     }
@@ -95,15 +95,15 @@ impl SliCount {
     }
 }
 
-/// Who should know.
+/// How urgently people must know of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {
-    /// Whoever is on duty, now.
+    /// Notify the person on call immediately.
     Page,
-    /// The team, today.
+    /// Notify the team on the same day.
     Incident,
-    /// The team, this week.
+    /// Notify the team within the week.
     Ticket,
 }
 
@@ -117,18 +117,18 @@ impl Severity {
     }
 }
 
-/// A budget that goes too fast over a long while, and still does over a short one.
+/// An alert that fires if the burn rate is too high over a long window and still too high over a short one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BurnRateAlert {
     pub(crate) severity: Severity,
     pub(crate) long_minutes: i64,
     pub(crate) short_minutes: i64,
-    /// Share of the whole period's budget that is gone after the long while.
+    /// Share of the period's budget that is used up after the long window at the limit.
     share: f64,
 }
 
 impl BurnRateAlert {
-    /// The gravest first.
+    /// Most severe first.
     pub(crate) const ALL: [Self; 4] = [
         Self { severity: Severity::Page, long_minutes: HOUR_MINUTES, short_minutes: 5, share: 0.02 },
         Self { severity: Severity::Page, long_minutes: 6 * HOUR_MINUTES, short_minutes: 30, share: 0.05 },
@@ -146,20 +146,20 @@ impl BurnRateAlert {
         },
     ];
 
-    /// The burn rate above which it fires, for a budget of so many days. Of a short period the share may be
-    /// used up in time although the budget lasts: up to a rate of 1 the objective is met.
+    /// The burn rate above which the alert fires, for a budget of `days` days. For a short period the
+    /// computed limit may be below 1, where the objective is still met, so it is at least 1.
     pub(crate) fn rate(&self, days: u32) -> f64 {
         let rate = self.share * f64::from(days) * DAY_MINUTES as f64 / self.long_minutes as f64;
         rate.max(1.0)
     }
 
-    /// Whether it fires where every stream is bad. A low target allows so many that not even
-    /// that is fast enough.
+    /// Whether the alert can fire at all. With a low target, even a failure of all streams may stay below the
+    /// limit.
     pub(crate) fn can_fire(&self, days: u32, target: f64) -> bool {
         self.rate(days) * (1.0 - target) < 1.0
     }
 
-    /// Whether it fires; never over fewer than [`MIN_STREAMS`].
+    /// Whether the alert fires. Below [`MIN_STREAMS`] in the long window it never does.
     pub(crate) fn fires(&self, days: u32, target: f64, long: SliCount, short: SliCount) -> bool {
         let over =
             |kept: SliCount| kept.burn_rate(target).is_some_and(|burn_rate| burn_rate > self.rate(days));
@@ -167,11 +167,11 @@ impl BurnRateAlert {
     }
 }
 
-/// Every window that an alert looks at, in minutes, shortest first.
+/// All windows of the alerts in minutes, shortest first.
 pub(crate) const ALERT_WINDOWS: [i64; 7] =
     [5, 30, HOUR_MINUTES, 2 * HOUR_MINUTES, 6 * HOUR_MINUTES, DAY_MINUTES, 3 * DAY_MINUTES];
 
-/// Below so many streams one or two decide.
+/// With fewer streams, one or two failures would decide.
 pub(crate) const MIN_STREAMS: u64 = 100;
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// So many streams, of which so many are slow and so many cut.
+    /// Statistics of `streams` streams, of which `slow` are slow and `cut` are truncated.
     fn stats(streams: u64, slow: u64, cut: u64) -> WindowStats {
         let mut stats = WindowStats::default();
         for n in 0..streams {

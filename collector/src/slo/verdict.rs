@@ -1,4 +1,4 @@
-//! The verdict: one sentence on how users fare against the targets of their use cases, and a severity.
+//! The verdict: one sentence and a severity that compare a range with the targets of its use cases.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::config::targets::Targets;
 use crate::stats::binomial;
 use crate::stats::kaplan_meier::CensoredWaits;
 
-/// What the first screen says.
+/// The one-sentence summary on the dashboard.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Verdict {
     pub(crate) level: Level,
@@ -21,25 +21,25 @@ pub(crate) struct Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
-    /// Nothing to judge, or nothing to judge it by.
+    /// No eligible streams or no targets.
     None,
-    /// Every target is met.
+    /// All targets are met.
     Good,
-    /// A target is missed by few, among few, or perhaps by chance.
+    /// A target is missed, but only by few streams, among few streams, or perhaps by chance.
     Warn,
     /// A target is missed.
     Bad,
 }
 
-/// A use case's streams, and what they are judged by.
+/// The streams and targets of a use case.
 pub(crate) struct Case<'a> {
     pub(crate) use_case: &'a str,
     pub(crate) stats: &'a WindowStats,
     pub(crate) targets: Targets,
 }
 
-/// Judges a range: each use case by its own targets. What is said is of the one that fares worst, and of the
-/// largest of those that fare alike.
+/// Judges each use case by its own targets. The text describes the use case with the worst level, and the
+/// largest of them if several have that level.
 pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdict {
     let cases = cases.filter(|case| case.stats.streams() > 0);
     let mut eligible: Vec<_> =
@@ -95,19 +95,19 @@ fn nothing(open: u64) -> String {
     }
 }
 
-/// How many streams failed, or did not arrive whole, against how many may.
+/// Streams that failed or were not intact, compared with the allowed share.
 struct Failures {
     what: &'static str,
     count: u64,
     eligible: u64,
     allowed: Option<f64>,
     missed: bool,
-    /// Chance alone would not make so many of a service that allows as many as may be.
+    /// Whether the share is above the allowed one with 95 % confidence.
     proven: bool,
 }
 
 impl Failures {
-    /// What fails is not whole either: that is told where it alone is missed, or alone is no chance.
+    /// A failed stream is not intact either. The worse of the two results wins, and failures win a tie.
     fn of(stats: &WindowStats, targets: &Targets) -> Self {
         let eligible = stats.eligible();
         let failed = Self::against("failed", stats.errors(), eligible, targets.availability);
@@ -134,13 +134,13 @@ impl Failures {
         let Some(allowed) = self.allowed.filter(|_| self.missed) else {
             return format!("{of_all} ({share})");
         };
-        // Where all is few, the sentence begins with it.
+        // If there are few streams, the sentence already begins with that.
         let unsure = if self.proven || self.eligible < FEW { "" } else { ", but too few to tell" };
         format!("{of_all} ({share}), more than the {} that {use_case} allows{unsure}", percent(allowed))
     }
 }
 
-/// How long users wait, against how long they should.
+/// Waits compared with their targets.
 struct Speed {
     doing: &'static str,
     p50_p95_ms: Option<(f64, f64)>,
@@ -151,10 +151,10 @@ struct Speed {
     hidden: Option<Hidden>,
 }
 
-/// A p95 that keeps its target only as those who saw nothing are not in it.
+/// A p95 that meets its target only because censored waits are left out.
 #[derive(Clone, Copy)]
 struct Hidden {
-    /// With them. `None`: too few had waited for so long to tell.
+    /// The p95 with censored waits. `None` if too few streams had waited long enough to estimate it.
     p95_ms: Option<f64>,
     censored: u64,
 }
@@ -197,8 +197,8 @@ enum Percentile {
 }
 
 impl Speed {
-    /// Of the wait for the first visible token and that for the end the one that misses more; where they are
-    /// alike, the first that has targets.
+    /// The worse of two waits: for the first visible token and for the end. In a tie, the first that has
+    /// targets.
     fn of(stats: &WindowStats, targets: &Targets) -> Self {
         let token = Self::by(
             ("for the first visible token", Metric::Ttfv),
@@ -239,7 +239,7 @@ impl Speed {
         }
     }
 
-    /// How bad this alone is.
+    /// Level by the waits alone.
     const fn level(&self) -> Level {
         match self.missed {
             Some(Missed { percentile: Percentile::P50 | Percentile::P95, .. }) => Level::Bad,
@@ -249,7 +249,7 @@ impl Speed {
         }
     }
 
-    /// The use case is named where the sentence has not named it yet.
+    /// Names `use_case`, which is given if the sentence does not contain it yet.
     fn describe(&self, use_case: Option<&str>) -> String {
         let named = use_case.map(|use_case| format!(" for {use_case}")).unwrap_or_default();
         let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
@@ -257,7 +257,7 @@ impl Speed {
         };
         let p50 = seconds_beside(p50_ms, self.target_p50_ms.unwrap_or(p50_ms));
         let p95 = match (self.target_p50_ms, seconds(p95_ms)) {
-            // Told with fewer digits it would read as the shorter one.
+            // Rounded, p95 would look smaller than the more precisely printed p50.
             (Some(target_ms), same) if same == seconds(p50_ms) && p50 != same => {
                 seconds_beside(p95_ms, target_ms)
             }
@@ -289,7 +289,7 @@ impl Speed {
     }
 }
 
-/// `1.4 s`, `149 ms`, `12 s`.
+/// Formats like `1.4 s`, `149 ms` or `12 s`.
 fn seconds(ms: f64) -> String {
     match ms {
         _ if ms < 999.5 => format!("{ms:.0} ms"),
@@ -298,7 +298,7 @@ fn seconds(ms: f64) -> String {
     }
 }
 
-/// The same, with as many more digits as it takes not to read like the target that it is not.
+/// Like [`seconds`], with more digits if the value would otherwise look equal to a different target.
 fn seconds_beside(ms: f64, target_ms: f64) -> String {
     let exactly = |ms: f64, digits: usize| format!("{:.digits$} s", ms / 1e3);
     match seconds(ms) {
@@ -325,7 +325,7 @@ fn streams(count: u64) -> String {
     }
 }
 
-/// `1,900`.
+/// Formats with thousands separators: `1,900`.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
@@ -348,7 +348,7 @@ fn uncapitalised(text: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Below this many streams a percentile or a share says little.
+/// With fewer streams, a percentile or a share says little.
 const FEW: u64 = 30;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Confidence bounds from the binomial distribution.
 
-/// Lower bound, with 95 % confidence, of the share of which `count` of `all` are a sample. Clopper and Pearson's
-/// bound, which is exact: among few streams it allows for one failure by chance.
+/// Lower bound with 95 % confidence of the true share, given `count` of `all` observed. The Clopper–Pearson
+/// bound is exact: with few streams it allows for one failure by chance.
 pub(crate) fn lower_bound(count: u64, all: u64) -> f64 {
     if count > MAX_EXACT {
         return wilson_bound(count, all);
@@ -15,8 +15,8 @@ pub(crate) fn lower_bound(count: u64, all: u64) -> f64 {
     low
 }
 
-/// The order statistics, counted from 1, between which the quantile lies with 95 % confidence, whatever the
-/// distribution: how many of `n` values lie below it is binomial. `None` where no value is far enough out.
+/// The ranks, counted from 1, between which the quantile lies with 95 % confidence, for any distribution. The
+/// number of the `n` values below the quantile is binomial. `None` if no value is far enough out.
 pub(crate) fn quantile_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
     let (mut below, mut lower, mut upper) = (0.0, None, None);
     for (k, probability) in (0..n).zip(probabilities(n, q)) {
@@ -32,10 +32,10 @@ pub(crate) fn quantile_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
     (lower, upper)
 }
 
-/// Probability of exactly 0, 1, 2, … successes in `n` trials with this probability each.
+/// Probabilities of exactly 0, 1, 2, … successes in `n` trials of probability `p`.
 fn probabilities(n: u64, p: f64) -> impl Iterator<Item = f64> {
     let odds = (p / (1.0 - p)).ln();
-    // In logarithms: the first terms are smaller than any double.
+    // As logarithms, because the first terms can be smaller than any double.
     let mut log = n as f64 * (-p).ln_1p();
     (0..=n).map(move |k| {
         let probability = log.exp();
@@ -44,29 +44,30 @@ fn probabilities(n: u64, p: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Lower bound for large counts, where it differs from the exact one by less than a thousandth.
+/// Wilson's lower bound. For large counts it differs from the exact one by less than a thousandth.
 fn wilson_bound(count: u64, all: u64) -> f64 {
     let (all, share) = (all as f64, count as f64 / all as f64);
     let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
     (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
 }
 
-/// Probability that a share below the lower bound gives so many.
+/// One-sided error probability of the lower bound.
 const CHANCE: f64 = 0.05;
-/// 5 % of a normal distribution lie above so many standard deviations.
+/// 95 % quantile of the standard normal distribution.
 const Z: f64 = 1.645;
-/// Each takes a logarithm and a power in each of the halvings: a millisecond in all.
+/// Largest count for the exact bound. Each term costs a logarithm and a power per halving: about a
+/// millisecond in all.
 const MAX_EXACT: u64 = 1_000;
-/// To a millionth of the share.
+/// Enough for a millionth of the share.
 const HALVINGS: u32 = 40;
-/// Probability of lying beyond either end of an interval.
+/// Probability beyond each end of an interval.
 const TAIL: f64 = 0.025;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Worked out by halving, over sums of the binomial distribution of 80 digits.
+    /// Computed by halving, with sums of the binomial distribution in 80 digits.
     const EXACT: [(u64, u64, f64); 8] = [
         (1, 51, 0.001_005_245_27),
         (1, 81, 0.000_633_050_087),
@@ -95,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Against published tables of distribution-free confidence intervals for the median.
+    /// Compares with published tables of distribution-free confidence intervals for the median.
     #[test]
     fn the_median_lies_between_the_ranks_that_tables_give() {
         for (n, ranks_of_table) in [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (50, (18, 33)), (100, (40, 61))]

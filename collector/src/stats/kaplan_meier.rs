@@ -1,51 +1,51 @@
-//! Kaplan–Meier estimate of waits, of which some are censored, over histograms. Assumptions and the effect of buckets:
-//! `docs/statistics.md#censored-waits`.
+//! Kaplan–Meier estimate over histograms of waits, some of which are censored. Assumptions and the effect of
+//! buckets: `docs/statistics.md#censored-waits`.
 
 use beacon::{Histogram, RELATIVE_ERROR};
 
-/// How long it took until something happened, where some were not watched until it did.
+/// Waits for an event, some of which were censored before the event.
 pub(crate) struct CensoredWaits<'a> {
     happened: &'a Histogram,
     all: Histogram,
 }
 
-/// What has happened by one time.
+/// A point of the curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CurvePoint {
     /// A wait in milliseconds.
     pub(crate) wait_ms: f64,
-    /// Those who waited for longer.
+    /// Streams that waited longer.
     pub(crate) waiting: u64,
-    /// The share to whom it would have happened by then, had nothing else ended their wait.
+    /// Estimated share with the event by then, if no wait had been censored.
     pub(crate) share: f64,
-    /// Where that share lies with 95 % confidence: Greenwood's variance, on the scale of ln(−ln(1 − share)),
-    /// on which no end leaves 0 to 1. `None` while it has happened to nobody, and once to all.
+    /// 95 % confidence interval of the share: Greenwood's variance on the scale of ln(−ln(1 − share)), which
+    /// keeps both ends within 0 to 1. `None` while the share is 0, and once it is 1.
     pub(crate) interval: Option<(f64, f64)>,
 }
 
 /// Waits that ended in one bucket.
 struct Step {
-    /// Index of the bucket; `None` of that of zero.
+    /// Index of the bucket; `None` for the bucket of zero.
     index: Option<i32>,
-    /// What a percentile in it is.
+    /// Value of a percentile that falls into the bucket.
     middle_ms: f64,
-    /// Those who waited until then.
+    /// Streams that waited until this bucket.
     at_risk: u64,
     happened: u64,
     cut_short: u64,
 }
 
 impl<'a> CensoredWaits<'a> {
-    /// Of those to whom it happened, and of those whose wait was cut short before.
+    /// Waits that ended with the event, and censored waits.
     pub(crate) fn new(happened: &'a Histogram, cut_short: [&Histogram; 2]) -> Self {
         let mut all = happened.clone();
         cut_short.into_iter().for_each(|waits| all.merge(waits));
         Self { happened, all }
     }
 
-    /// The wait by which it would have happened to a share `q` of all, had no wait been cut short. `None` where
-    /// too few are left to tell. Without waits that were cut short it is the percentile by nearest rank, to
-    /// the last bit.
+    /// The wait by which a share `q` would have had the event without censoring. `None` if too few streams
+    /// waited that long. Without censored waits the result equals the percentile by nearest rank, to the last
+    /// bit.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
         let mut stretch = Stretch { share: 0.0, at_risk: self.all.count(), happened: 0 };
         for step in self.steps() {
@@ -60,7 +60,7 @@ impl<'a> CensoredWaits<'a> {
         None
     }
 
-    /// The whole curve, at the upper edges of buckets of which `2^fold` are one.
+    /// The whole curve at the upper edges of merged buckets: `2^fold` buckets become one.
     pub(crate) fn curve(&self, fold: u32) -> Vec<CurvePoint> {
         let mut curve: Vec<(Option<i32>, CurvePoint)> = Vec::new();
         let (mut without, mut variance) = (1.0, 0.0);
@@ -89,7 +89,7 @@ impl<'a> CensoredWaits<'a> {
             .collect()
     }
 
-    /// Buckets in which a wait ended, the shortest first.
+    /// Buckets in which waits ended, shortest first.
     fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         let zero = (self.all.zero() > 0).then_some((None, 0.0, self.all.zero()));
         let buckets = self.all.indexed().zip(self.all.buckets());
@@ -109,20 +109,20 @@ impl<'a> CensoredWaits<'a> {
     }
 }
 
-/// From one wait that was cut short to the next. Within it the product of the estimate is one division of
-/// whole numbers, as all of it is where nothing was cut short.
+/// The steps from one censored wait to the next. Within a stretch the product of the estimate is one division
+/// of integers. Without censored waits the whole estimate is one stretch.
 struct Stretch {
-    /// What had happened before it.
+    /// Share of events before the stretch.
     share: f64,
-    /// Those who waited at its beginning.
+    /// Streams that waited at its beginning.
     at_risk: u64,
-    /// To how many of them it has happened.
+    /// Events among them so far.
     happened: u64,
 }
 
 impl Stretch {
     fn has_reached(&self, q: f64) -> bool {
-        // Earlier stretches were rounded: a share that is reached exactly counts as reached.
+        // Tolerates the rounding of earlier stretches, so that a share that is exactly `q` counts as reached.
         let missing = q - self.share * (1.0 + ROUNDING);
         self.happened as f64 >= missing * self.at_risk as f64 / (1.0 - self.share)
     }
@@ -141,7 +141,7 @@ fn interval(without: f64, variance: f64) -> Option<(f64, f64)> {
     Some((1.0 - without.powf(1.0 / factor), 1.0 - without.powf(factor)))
 }
 
-/// 2.5 % of a normal distribution lie above so many standard deviations.
+/// 97.5 % quantile of the standard normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 const ROUNDING: f64 = 1e-12;
 

@@ -22,17 +22,17 @@ use crate::store::query::{
 pub(crate) enum Backend<'a> {
     /// This collector's own file and journal.
     File {
-        /// Open for reading.
+        /// Read-only connection to the file.
         connection: &'a Connection,
-        /// Single streams.
+        /// Index of single streams.
         stream_index: &'a StreamIndex,
     },
-    /// What all collectors have published.
+    /// The rows that all collectors have published.
     Cluster(&'a ClusterTables),
 }
 
 impl Backend<'_> {
-    /// Asks two questions, a cluster both at once: each takes the time of a way there and back.
+    /// Runs two queries. A cluster runs them concurrently, because each one takes a network round trip.
     pub(crate) fn both<A: Send, B>(
         &self,
         one: impl FnOnce(&Backend<'_>) -> Result<A, StoreError> + Send,
@@ -48,7 +48,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Asks the same of each, a cluster all at once.
+    /// Runs the same query for each element. A cluster runs all of them concurrently.
     pub(crate) fn each<T: Send, A: Send>(
         &self,
         of: impl IntoIterator<Item = T>,
@@ -65,7 +65,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Hands out windows that cover what is asked for, each with its first minute.
+    /// Calls `each` with the windows that cover the range, and the first minute of each.
     pub(crate) fn windows(
         &self,
         asked: &WindowsQuery<'_>,
@@ -77,7 +77,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Hands out windows that cover what is asked for, each with its value of a dimension.
+    /// Calls `each` with the windows that cover the range, and the value of the dimension in each.
     pub(crate) fn windows_by(
         &self,
         asked: &WindowsQuery<'_>,
@@ -90,7 +90,7 @@ impl Backend<'_> {
         }
     }
 
-    /// What is asked for, merged by the values of a dimension.
+    /// Statistics of the range, merged by value of a dimension.
     pub(crate) fn stats_by(
         &self,
         asked: &WindowsQuery<'_>,
@@ -104,7 +104,7 @@ impl Backend<'_> {
         Ok(all_stats)
     }
 
-    /// All counts since ever.
+    /// All counters since the store was created.
     pub(crate) fn counts(&self) -> Result<Counts, StoreError> {
         match self {
             Self::File { connection, .. } => reader::counts(connection),
@@ -112,16 +112,16 @@ impl Backend<'_> {
         }
     }
 
-    /// Counts and finalized streams as one transaction left them.
+    /// Counters and the number of finalized streams, from one snapshot.
     pub(crate) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         match self {
-            // It may have been one of several.
+            // This collector may have been one of several before.
             Self::File { connection, .. } => Ok(reader::ingest_totals(connection)?.merged_over_peers()),
             Self::Cluster(tables) => tables.ingest_totals(),
         }
     }
 
-    /// How many streams of a filter are not finalized.
+    /// Number of matching streams that are not finalized.
     pub(crate) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
         match self {
             Self::File { connection, stream_index } => stream_index.open(connection, filter),
@@ -129,7 +129,7 @@ impl Backend<'_> {
         }
     }
 
-    /// What came within the first before the second, in milliseconds.
+    /// Activity within the first value of `at`, in milliseconds, before the second.
     pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<RecentActivity, StoreError> {
         match self {
             Self::File { connection, stream_index } => stream_index.recent(connection, filter, at),
@@ -137,7 +137,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Whether it is of all collectors, or of this one, which then is alone.
+    /// Whether the numbers come from all collectors of a cluster. Otherwise this collector runs alone.
     pub(crate) const fn is_cluster(&self) -> bool {
         matches!(self, Self::Cluster(_))
     }
@@ -150,7 +150,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Reports that outlive the newest.
+    /// Sampled reports, which are kept longer than the newest reports.
     pub(crate) fn samples(&self, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
         match self {
             Self::File { connection, .. } => samples::page(connection, asked),

@@ -1,5 +1,5 @@
-//! A thread that moves commits from SQLite's write-ahead log into the file. It waits for the disk for up to some
-//! hundred milliseconds, and the writer must not.
+//! A thread that moves commits from SQLite's write-ahead log into the file. It waits for the disk for up to
+//! some hundred milliseconds; the writer must not wait that long.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use crate::store::error::StoreError;
 
-/// A running thread; ends when dropped.
+/// Handle of the running thread; dropping it ends the thread.
 pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -20,7 +20,7 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     pub(super) fn start(file: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(file)?;
-        // Of all steps only these wait for the disk: once per run, however many commits there were.
+        // With `normal`, only checkpoints wait for the disk: once per run, however many commits there were.
         connection.pragma_update(None, "synchronous", "normal")?;
         let (wake, woken) = mpsc::sync_channel(1);
         let thread = thread::Builder::new()
@@ -30,14 +30,14 @@ impl Checkpointer {
         Ok(Self { wake: Some(wake), thread: Some(thread), woken_at: None })
     }
 
-    /// There is something to move, which is done at once or after a later call. Does not wait.
+    /// Requests a checkpoint, which runs now or after a later call. Returns without waiting.
     pub(super) fn wake(&mut self) {
         if self.woken_at.is_some_and(|woken_at| woken_at.elapsed() < AT_MOST_EVERY) {
             return;
         }
         self.woken_at = Some(Instant::now());
         if let Some(wake) = &self.wake {
-            // Full: it has yet to begin, and will see this too.
+            // If the channel is full, the thread has not begun yet and will also move the latest commit.
             let _full = wake.try_send(());
         }
     }
@@ -47,7 +47,7 @@ impl Drop for Checkpointer {
     fn drop(&mut self) {
         self.wake = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there was told where it happened, and must not become two.
+            // The panic was logged where it happened. A second panic here would abort the process.
             let _panicked = thread.join();
         }
     }
@@ -55,7 +55,8 @@ impl Drop for Checkpointer {
 
 fn run(connection: &Connection, woken: &Receiver<()>) {
     while woken.recv().is_ok() {
-        // `passive` stands in nobody's way. While the disk is full it fails, and the writer says so.
+        // A `passive` checkpoint blocks no reader or writer. While the disk is full it fails, and the writer
+        // reports that.
         let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = moved {
             tracing::debug!(%error, "The write-ahead log could not be moved");
@@ -63,7 +64,7 @@ fn run(connection: &Connection, woken: &Receiver<()>) {
     }
 }
 
-/// Every run waits for the disk twice, and moves a page once however often it was written since the last.
-/// Under full load the log grows by some 10 MB in this time; the writer flushes at least every second, so
-/// that nothing is left behind.
+/// Minimum interval between checkpoints. Each one waits for the disk twice, and writes a page once however
+/// often it changed since the last. Under full load the log grows by some 10 MB in this time. The writer
+/// flushes at least every second, so the next flush triggers a skipped checkpoint.
 const AT_MOST_EVERY: Duration = Duration::from_millis(200);

@@ -1,5 +1,6 @@
-//! Several collectors that answer as one: each keeps its share in its own file and journal and publishes it to
-//! ClickHouse, where queries add the shares up. How it stays exact: `docs/cluster.md#how-it-works`.
+//! Several collectors that answer as one. Each keeps its share of the data in its own file and journal and
+//! publishes it to ClickHouse, where queries add the shares up. How the sums stay exact:
+//! `docs/cluster.md#how-it-works`.
 //!
 //! `outbox.rs` lists the rows that ClickHouse lacks, `publisher.rs` sends them, `queries.rs` answers queries.
 

@@ -1,5 +1,5 @@
-//! Guards retention against wall-clock jumps: after one, nothing is deleted for 24 h. The store keeps its state, so
-//! that a restart neither forgets a jump nor counts as one.
+//! Guards retention against wall-clock jumps: after one, nothing is deleted for 24 h. The store saves the
+//! state, so that a restart neither ends the wait nor counts as a jump.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use rusqlite::{Connection, params};
 
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
-/// Watches the wall clock.
+/// Compares the wall clock with the steady clock.
 pub(super) struct ClockJumpGuard {
-    /// Minute and steady time as they last were.
+    /// Minute and steady time of the last call.
     last: Option<(i64, Duration)>,
-    /// How long nothing goes yet.
+    /// Remaining time without deletions.
     held: Duration,
-    /// From the next minute on it is this process that looks at the clock.
+    /// Set until the first call after a start, before which no process watched the clock.
     starts: bool,
 }
 
 impl ClockJumpGuard {
-    /// As the store was left: a machine may start with a clock gone wrong.
+    /// Loads the state from the store, because the clock may be wrong when a machine starts.
     pub(super) fn load(connection: &Connection, steady: Duration) -> rusqlite::Result<Self> {
         let kept = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, u32>(1)?));
         let (minute, held) = connection.query_row("SELECT minute, held FROM clock", [], kept)?;
@@ -30,7 +30,7 @@ impl ClockJumpGuard {
         Self { last: minute.map(|minute| (minute, steady)), held, starts: true }
     }
 
-    /// Keeps it for the next start.
+    /// Saves the state for the next start.
     pub(super) fn store(&self, connection: &Connection) -> rusqlite::Result<()> {
         let (minute, held) =
             (self.last.map(|(minute, _)| minute), self.held.as_secs().div_ceil(60).cast_signed());
@@ -40,7 +40,7 @@ impl ClockJumpGuard {
         Ok(())
     }
 
-    /// It is this minute by the wall clock. `true` when what is too old by it may go.
+    /// Takes the wall clock's minute. Returns `true` if old data may be deleted.
     pub(super) fn may_drop(&mut self, minute: i64, steady: Duration) -> bool {
         let most = if std::mem::take(&mut self.starts) { ABSENCE_MINUTES } else { LEAP_MINUTES };
         if let Some((last_minute, last_steady)) = self.last.replace((minute, steady)) {
@@ -59,11 +59,11 @@ impl ClockJumpGuard {
     }
 }
 
-/// A change of the clock that is none: a machine that slept, a leap second, a flush that took long.
+/// Largest forward step that is no clock jump: sleep of the machine, a leap second, a slow flush.
 const LEAP_MINUTES: i64 = HOUR_MINUTES;
 
-/// The same at a start, as nobody ran in between: a machine that is off at night has no wrong clock. One that
-/// is so wrong lets minutes go a day too early, whose hours stay.
+/// The same limit at a start. A machine that is off overnight has no wrong clock. If the clock is wrong by
+/// less, minutes are deleted up to a day early; their hours stay.
 const ABSENCE_MINUTES: i64 = DAY_MINUTES;
 
 const HOLD: Duration = Duration::from_secs(24 * 3_600);
@@ -119,7 +119,7 @@ mod tests {
         file.execute_batch("CREATE TABLE clock (minute, held); INSERT INTO clock VALUES (1000, 0)").unwrap();
         let mut minute = 900_000;
         for (hour, dropped) in [(0, false), (11, false), (22, true)] {
-            // Nine hours of running and two of standing still: only the former count.
+            // Nine hours of running, then two hours of downtime: only running time counts.
             let mut guard = ClockJumpGuard::load(&file, hours(hour)).unwrap();
             assert!(!guard.may_drop(minute, hours(hour)), "{hour}");
             minute += 9 * 60;

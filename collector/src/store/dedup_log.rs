@@ -1,5 +1,5 @@
-//! Encodes the revisions of one flush as one blob, which a restart reads back. A row per stream would cost more than
-//! everything else in a flush.
+//! Encodes the revisions of one flush as one blob, which the next start reads. A row per stream would cost
+//! more than the rest of the flush.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 
-/// The bytes of some revisions.
+/// Encodes some revisions.
 pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
     blob_encoding::encode(
         FORMAT_VERSION,
@@ -22,7 +22,7 @@ pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
     )
 }
 
-/// Puts back the revisions of [`encode`]; a later blob has the last word on a place.
+/// Decodes revisions into `into`. If two blobs have the same sequence number, the later one wins.
 pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<SeqNo, Stream>) -> Result<(), UnreadableBlob> {
     let Blob { outcomes, revisions } = blob_encoding::decode(FORMAT_VERSION, bytes)?;
     let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
@@ -38,7 +38,7 @@ const FORMAT_VERSION: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Blob {
-    /// Words that the numbers in `revisions` stand for.
+    /// Outcomes that `revisions` refer to by index.
     outcomes: Vec<String>,
     revisions: Vec<Revision>,
 }
@@ -50,7 +50,7 @@ struct Revision {
     rev: u32,
     outcome: u8,
     series: SeriesId,
-    /// Minute, and whether it met the targets of that time.
+    /// Minute of its window, and whether it met the targets at that time.
     counted: Option<(i32, bool)>,
     in_cumulative: bool,
     received_ms: i64,

@@ -1,4 +1,4 @@
-//! Why the store fails.
+//! Errors of the store.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,66 +8,67 @@ use super::clickhouse::client::ClickHouseError;
 use crate::aggregate::blob_encoding::UnreadableBlob;
 use crate::config::country_database::CountryError;
 
-/// Why the store fails.
+/// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder cannot be made or locked.
+    /// The folder cannot be created or locked.
     #[error("cannot use the folder {path}")]
     Folder {
-        /// The folder.
+        /// The system's error.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system has no thread to spare.
+    /// The system refused to start a thread.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
-    /// Another process works on the same folder.
+    /// Another process uses the same folder.
     #[error("another collector works on {0}")]
     InUse(PathBuf),
-    /// What waits is neither written nor refused.
+    /// The disk did not respond in time; pending writes are neither written nor refused.
     #[error("the disk has not taken within {0:?} what waits for it")]
     Hangs(Duration),
-    /// What waits to be counted stands in the journal, and would take more memory than there is for it.
+    /// The uncounted part of the journal exceeds the memory limit, and the store rejects the flush that would
+    /// free memory.
     #[error("the journal holds more than there is memory to count, and the store takes nothing")]
     TakesNothing(#[source] Box<Self>),
-    /// The journal's files cannot be read or made.
+    /// The journal's files cannot be read or created.
     #[error("cannot use the journal")]
     Journal(#[from] io::Error),
-    /// The file that says which country a beacon comes from.
+    /// The GeoIP database cannot be used.
     #[error(transparent)]
     Countries(#[from] CountryError),
-    /// A version before the first release wrote it.
+    /// A version before the first release wrote the file.
     #[error("the store has layout {found}, which no release has written: move {path} away to begin anew")]
     Older {
-        /// Layout of the file.
+        /// Schema version of the file.
         found: i64,
         /// The file.
         path: PathBuf,
     },
-    /// A later version wrote it.
+    /// A later version wrote the file.
     #[error("the store has layout {found}, and this version knows up to {known}")]
     Newer {
-        /// Layout of the file.
+        /// Schema version of the file.
         found: i64,
-        /// Latest layout known here.
+        /// Latest schema version that this collector supports.
         known: i64,
     },
-    /// SQLite says no.
+    /// SQLite returned an error.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// ClickHouse says no, or nothing.
+    /// ClickHouse returned an error or did not respond.
     #[error(transparent)]
     ClickHouse(#[from] ClickHouseError),
-    /// Bytes of a window or a total.
+    /// A stored window or total cannot be decoded.
     #[error(transparent)]
     Blob(#[from] Unreadable),
-    /// A report that was once accepted cannot be read.
+    /// A stored report cannot be parsed.
     #[error("a stored report cannot be read")]
     Report(#[from] serde_json::Error),
 }
 
-/// Bytes of a window or a total that no known layout explains.
+/// Bytes of a window or a total that match no known format.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Unreadable(UnreadableBlob);

@@ -1,4 +1,4 @@
-//! Names in the data folder.
+//! File names in the data folder.
 
 /// The SQLite file.
 pub(crate) const STORE_FILE: &str = "llm-rum.sqlite";

@@ -1,4 +1,4 @@
-//! Questions to the store and their answers, in the same terms for every backend.
+//! Queries to the store and their results, in the same types for every backend.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
 
-/// Which series a query is about. `None` is all.
+/// Label values that a query selects. `None` selects all values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Filter {
     pub(crate) site: Option<String>,
@@ -36,7 +36,7 @@ impl Filter {
     }
 }
 
-/// A label that every stream has a value of.
+/// A label that every stream has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dimension {
     Site,
@@ -60,15 +60,15 @@ impl Dimension {
     }
 }
 
-/// Which stored reports are asked for.
+/// Which stored reports a query selects.
 pub(crate) struct StreamsQuery {
     pub(crate) filter: Filter,
     pub(crate) outcome: Option<Outcome>,
-    /// Without those that are open.
+    /// Leaves out open streams.
     pub(crate) only_ended: bool,
-    /// Latest revision arrived from the first up to, not including, the second.
+    /// Range of arrival times of the latest revision; the end is exclusive.
     pub(crate) received_ms: (i64, i64),
-    /// Cursor of the page before.
+    /// Cursor from the previous page.
     pub(crate) before: SeqNo,
     pub(crate) limit: usize,
 }
@@ -77,69 +77,69 @@ pub(crate) struct StreamsQuery {
 pub(crate) struct StoredStream {
     pub(crate) json: String,
     pub(crate) received_ms: i64,
-    /// As it is counted: `unknown` and `other` are some too.
+    /// The country in the stream's labels; may be `unknown` or `other`.
     pub(crate) country: String,
 }
 
-/// Some stored reports, newest first, and where the next ones begin.
+/// Stored reports, newest first, and the cursor of the next page.
 pub(crate) struct StreamsPage {
     pub(crate) streams: Vec<StoredStream>,
     pub(crate) next: Option<SeqNo>,
 }
 
-/// What arrived within the newest while.
+/// Recent activity.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecentActivity {
-    /// How far back it reaches: as far as was asked for, or less where memory does not go back so far.
+    /// Length of the interval: as requested, or shorter if the memory does not reach back so far.
     pub(crate) ms: i64,
-    /// Streams whose last report came in it and that are not open, by outcome.
+    /// Streams by outcome whose last report arrived in the interval and that are not open.
     pub(crate) ended: BTreeMap<&'static str, u64>,
-    /// Reports that counted, per second of the newest [`RATE_MS`]. `None` over several collectors: those that
-    /// another took the place of before it was published are known to one of them alone.
+    /// Accepted reports per second over the newest [`RATE_MS`]. `None` in a cluster: a revision that was
+    /// replaced before it was published is known to its collector alone.
     pub(crate) reports_per_second: Option<f64>,
 }
 
-/// What the rate of reports is over.
+/// Interval of the report rate.
 pub(crate) const RATE_MS: i64 = 10_000;
 
-/// Everything that Prometheus is told.
+/// All data for the Prometheus endpoint.
 pub(crate) struct MetricsSnapshot {
     pub(crate) series: Vec<SeriesSnapshot>,
     pub(crate) counts: Counts,
 }
 
-/// What Prometheus is told of one series.
+/// Data of one series for the Prometheus endpoint.
 pub(crate) struct SeriesSnapshot {
     pub(crate) series: Series,
     pub(crate) total: CumulativeStats,
-    /// Mean time per output token of the newest windows. `None` when none of their streams had one.
+    /// Mean time per output token in the newest windows. `None` if none of their streams has one.
     pub(crate) mean_tpot_ms: Option<f64>,
 }
 
-/// Which windows are asked for.
+/// Which windows a query selects.
 pub(crate) struct WindowsQuery<'a> {
     pub(crate) filter: &'a Filter,
-    /// From the first up to, not including, the second.
+    /// First minute, and the minute after the last.
     pub(crate) minutes: (i64, i64),
-    /// Longest window that may be handed out, in minutes.
+    /// Longest rollup that may be used, in minutes.
     pub(crate) longest: i64,
-    /// Distributions that are asked for: the statistics come without all others.
+    /// Distributions that the query needs; all others are left out of the statistics.
     pub(crate) metrics: &'a [Metric],
 }
 
-/// Which kept samples are asked for.
+/// Which samples a query selects.
 pub(crate) struct SamplesQuery {
     pub(crate) sample: SampleKind,
     pub(crate) filter: Filter,
     pub(crate) outcome: Option<Outcome>,
-    /// Arrived from the first up to, not including, the second.
+    /// Range of arrival times; the end is exclusive.
     pub(crate) received_ms: (i64, i64),
-    /// So many were on the pages before.
+    /// Number of samples on earlier pages.
     pub(crate) skip: i64,
     pub(crate) limit: usize,
 }
 
-/// What came in and what became of it, since ever.
+/// Ingest counters since the store was created.
 pub(crate) struct IngestTotals {
     pub(crate) counts: Counts,
     /// Streams in the cumulative statistics.
@@ -147,8 +147,8 @@ pub(crate) struct IngestTotals {
 }
 
 impl IngestTotals {
-    /// What collectors stand for: a stream that gave way to another's revision is that one's, and its reports are
-    /// what they would have been there.
+    /// Merges the counters of collectors. If two counted the same stream, the one that yielded counts its
+    /// reports as the other would have counted them.
     pub(super) fn merged_over_peers(mut self) -> Self {
         let twice = self.counts.merge_peers();
         Self { counted: self.counted.saturating_sub(twice), ..self }

@@ -14,11 +14,12 @@ pub(super) struct CoverPiece {
     pub(super) length: i64,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// Sums of them by country are there; in a file those that tell apart one more label, too.
+    /// The windows have rollups by country. In the SQLite file they also have those by country and one more
+    /// label.
     pub(super) countries: bool,
 }
 
-/// Covers a range by windows of at most `longest` minutes that stand.
+/// Covers a range with complete rollups of at most `longest` minutes, and with minutes elsewhere.
 pub(super) fn range_cover(
     connection: &Connection,
     (from, to): (i64, i64),
@@ -33,8 +34,9 @@ pub(super) fn range_cover(
     Ok(cover((from, to), &standing.collect::<Result<_, _>>()?, |_| false))
 }
 
-/// Of what stands length and start are given, and whether countries are known in it. Where nothing can be, in the
-/// shortest of [`ROLLUP_MINUTES`] from a minute on, neither a piece is needed nor does one end.
+/// `standing` lists the complete rollups by length and start, and whether each has rollups by country.
+/// `is_empty` says whether the five minutes from a minute on have no data: they need no piece and end no
+/// piece.
 pub(super) fn cover(
     (from, to): (i64, i64),
     standing: &BTreeMap<(i64, i64), bool>,

@@ -1,5 +1,5 @@
-//! Reads windows, counts and cumulative statistics from SQLite. A read sees the last transaction, about a second old,
-//! and never waits for the writer.
+//! Reads windows, counters and cumulative statistics from SQLite. A read sees the last transaction, about a
+//! second old, and never waits for the writer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::store::error::StoreError;
 use crate::store::query::{Dimension, IngestTotals, MetricsSnapshot, SeriesSnapshot, WindowsQuery};
 use crate::store::rollups::key::GroupByMask;
 
-/// A connection that reads.
+/// Opens a read-only connection.
 pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(Duration::from_secs(1))?;
@@ -25,7 +25,7 @@ pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Hands out windows that cover what is asked for, each with its first minute.
+/// Calls `each` with the windows that cover the range, and the first minute of each.
 pub(crate) fn windows(
     connection: &Connection,
     asked: &WindowsQuery<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn windows(
     each_window(connection, asked, None, |start, _, stats| each(start, stats))
 }
 
-/// Hands out windows that cover what is asked for, each with its value of a dimension.
+/// Calls `each` with the windows that cover the range, and the value of the dimension in each.
 pub(crate) fn windows_by(
     connection: &Connection,
     asked: &WindowsQuery<'_>,
@@ -50,7 +50,7 @@ fn each_window(
     column: Option<&str>,
     mut each: impl FnMut(i64, &str, &WindowStats),
 ) -> Result<(), StoreError> {
-    // Hours come to stand and minutes go meanwhile: all of it is read as it is now.
+    // One snapshot, because the rollup thread completes hours and deletes minutes concurrently.
     let snapshot = connection.unchecked_transaction()?;
     let value = column.unwrap_or("''");
     let minutes_of = format!(
@@ -81,7 +81,7 @@ fn each_window(
     Ok(())
 }
 
-/// All counts since ever.
+/// All counters since the store was created.
 pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
     let mut statement = connection.prepare_cached("SELECT kind, site, word, n FROM counts")?;
     let rows = statement.query_map([], |row| {
@@ -92,7 +92,7 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
     let mut counts = BTreeMap::new();
     for row in rows {
         let (kind, site, word, n) = row?;
-        // A kind of a later version is left as it is in the store.
+        // Skips kinds that only a later version knows.
         if let Some(kind) = kind {
             counts.insert(CountKey { kind, site, word }, n);
         }
@@ -100,14 +100,15 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
     Ok(Counts::new(counts))
 }
 
-/// Counts and finalized streams as one transaction left them.
+/// Counters and the number of finalized streams, from one snapshot.
 pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, StoreError> {
     let transaction = connection.unchecked_transaction()?;
     let MetricsSnapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
     Ok(IngestTotals { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
 }
 
-/// Everything that Prometheus is told; `from` is the first minute whose time per token still counts.
+/// All data for the Prometheus endpoint. `from` is the first minute that counts for the mean time per output
+/// token.
 pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
     let mut statement = connection.prepare_cached(
@@ -126,7 +127,7 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnap
     Ok(MetricsSnapshot { series, counts: counts(connection)? })
 }
 
-/// By the series over all countries.
+/// Mean time per output token, by series and over all countries.
 fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f64>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT whole.id, tally FROM windows JOIN series AS part ON part.id = windows.series
@@ -146,7 +147,7 @@ fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f6
     Ok(known.map(|(series, (sum, count))| (series, sum / count as f64)).collect())
 }
 
-/// The series whose labels stand in a row from a column on.
+/// Reads a series from the label columns that begin at `first`.
 pub(super) fn series(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Series> {
     Ok(Series {
         site: row.get(first)?,
@@ -157,7 +158,7 @@ pub(super) fn series(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<
     })
 }
 
-/// The condition on a row of `series` that a [`Filter`](crate::store::query::Filter) stands for.
+/// A [`Filter`](crate::store::query::Filter) as a condition on a row of `series`.
 pub(super) const IN_FILTER: &str =
     "(:site IS NULL OR site = :site) AND (:use_case IS NULL OR use_case = :use_case)
     AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)

@@ -1,5 +1,5 @@
-//! A pool of reading connections. Each query runs on a thread where it may block, against the file of this collector
-//! or against ClickHouse.
+//! A pool of read-only connections. Each query runs on a thread that may block, against the file of this
+//! collector or against ClickHouse.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,15 +14,16 @@ use super::paths::STORE_FILE;
 use super::reader::open;
 use super::stream_index::StreamIndex;
 
-/// A small pool of reading connections.
+/// A small pool of read-only connections.
 pub(crate) struct ReaderPool {
     file: PathBuf,
     stream_index: StreamIndex,
-    /// `None` where this collector is alone.
+    /// `None` if this collector runs alone.
     cluster: Option<Arc<ClusterTables>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
-    /// What a cluster is asked waits for it: that must not hold up what this collector knows by itself.
+    /// Cluster queries have permits of their own: they wait for ClickHouse, and must not block queries to the
+    /// file.
     cluster_permits: Arc<Semaphore>,
 }
 
@@ -38,7 +39,7 @@ impl ReaderPool {
         }
     }
 
-    /// Runs a query on a thread where it may block.
+    /// Runs a query on a thread that may block.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Backend<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -56,7 +57,7 @@ impl ReaderPool {
         }
     }
 
-    /// The same for what is asked of this collector alone.
+    /// Runs a query against this collector's own file.
     pub(crate) async fn run_own<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection, &StreamIndex) -> Result<T, StoreError> + Send + 'static,
@@ -73,7 +74,7 @@ impl ReaderPool {
     }
 }
 
-/// Runs a question on a thread where it may block, once it is its turn.
+/// Waits for a permit and runs a query on a thread that may block.
 async fn on_a_thread<T: Send + 'static>(
     permits: &Arc<Semaphore>,
     question: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -87,5 +88,5 @@ async fn on_a_thread<T: Send + 'static>(
     answer.await.expect("a query neither panics nor is cancelled")
 }
 
-/// At a time, of each kind.
+/// Limit of concurrent queries against the file, and of those against ClickHouse.
 const MOST_QUESTIONS: usize = 4;

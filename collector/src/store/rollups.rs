@@ -1,5 +1,5 @@
-//! Rollups of five minutes, an hour and a day, per series and per combination of labels. A thread with a connection of
-//! its own builds them from finished minutes.
+//! Rollups of five minutes, an hour and a day, per series and per combination of labels. A thread with its
+//! own connection builds them from finished minutes.
 //!
 //! A range is answered from some hundred rollups instead of from up to a million minutes. A rollup is complete while
 //! nothing in it has changed since it was built; otherwise its parts are read.
@@ -30,8 +30,9 @@ use crate::store::rollups::key::{FIVE_MINUTES, ROLLUP_MINUTES, span_start};
 use crate::store::rollups::rows::{ROWS_AT_A_TIME, first_hour};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
-/// Since when minutes are known, beyond what the configuration says: before it hours stand for them, as when fewer
-/// were kept or the clock showed another time. Shared with whoever asks.
+/// First minute whose window is available. It can be later than the retention setting says, if an earlier
+/// setting was shorter or the clock was wrong. Before it, only sealed hours exist. The writer and the readers
+/// share the value.
 #[derive(Clone, Default)]
 pub(crate) struct MinutesFrom(Arc<AtomicI64>);
 
@@ -45,25 +46,25 @@ impl MinutesFrom {
     }
 }
 
-/// A running thread; ends when dropped.
+/// Handle of the running thread; dropping it ends the thread.
 pub(super) struct RollupThread {
     wake: Option<SyncSender<WakeUp>>,
-    /// Nobody waits at the end for what can be summed at the next start.
+    /// Stops the thread between two rollups. A shutdown does not wait for rollups that the next start can build.
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What it is woken with.
+/// Message that wakes the thread.
 struct WakeUp {
     minute: i64,
-    /// What is too old by that may go.
+    /// Whether data older than the retention may be deleted.
     may_drop: bool,
 }
 
 impl RollupThread {
     pub(super) fn start(file: &Path, limits: config::Store) -> Result<Self, StoreError> {
         let mut connection = Connection::open(file)?;
-        // A sum that a power cut takes is made again: its minutes stay until it is safe.
+        // If a power failure loses a rollup, it is built again: its minutes stay until it is on disk.
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.busy_timeout(Duration::from_secs(5))?;
         let (wake, woken) = mpsc::sync_channel(1);
@@ -76,10 +77,11 @@ impl RollupThread {
         Ok(Self { wake: Some(wake), ended, thread: Some(thread) })
     }
 
-    /// It is this minute: whatever is over by now is summed at once or after a later call. Does not wait.
+    /// Requests the rollups of all spans that ended before `minute`, now or after a later call. Returns
+    /// without waiting.
     pub(super) fn wake(&self, minute: i64, may_drop: bool) {
         if let Some(wake) = &self.wake {
-            // Full: it is at work, and will be woken again.
+            // If the channel is full, the thread is busy and a later call wakes it again.
             let _full = wake.try_send(WakeUp { minute, may_drop });
         }
     }
@@ -90,7 +92,7 @@ impl Drop for RollupThread {
         self.wake = None;
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic there was told where it happened, and must not become two.
+            // The panic was logged where it happened. A second panic here would abort the process.
             let _panicked = thread.join();
         }
     }
@@ -108,10 +110,10 @@ fn run(connection: &mut Connection, woken: &Receiver<WakeUp>, limits: &config::S
     }
 }
 
-/// Sums everything that is over and has changed. `false` when it was told to stop between two sums.
+/// Builds the rollups of all finished spans that changed. Returns `false` if a shutdown interrupted it.
 fn build_due(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Result<bool, StoreError> {
     for length in ROLLUP_MINUTES {
-        // Reports of the last minute may still be on their way into the store.
+        // Reports of the last minute may still be in flight to the store.
         while let Some(due) = due(connection, length, minute - SETTLED)? {
             if ended.load(Ordering::Relaxed) {
                 return Ok(false);
@@ -122,7 +124,8 @@ fn build_due(connection: &mut Connection, minute: i64, ended: &AtomicBool) -> Re
     Ok(true)
 }
 
-/// The oldest one that is over and has changed since it was summed. It waits for those that it is made from.
+/// The oldest finished span that changed since it was built. It waits until all shorter spans in it are
+/// built.
 fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<DueRollup>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT start, changes FROM spans AS span
@@ -135,7 +138,8 @@ fn due(connection: &Connection, length: i64, before: i64) -> Result<Option<DueRo
     Ok(statement.query_row(params![length, before], due).optional()?)
 }
 
-/// This minute is about to change, and with it every sum over it. It is of no frozen hour.
+/// Marks all rollups of a minute as incomplete, before the minute changes. Must not be called for a sealed
+/// hour.
 pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()> {
     for length in ROLLUP_MINUTES {
         connection
@@ -148,31 +152,33 @@ pub(super) fn touch(connection: &Connection, minute: i64) -> rusqlite::Result<()
     Ok(())
 }
 
-/// The first minute of the hours whose minutes are kept.
+/// First minute of the oldest hour that keeps its minutes.
 pub(super) fn oldest_minute_kept(minute: i64, windows_hours: u32) -> i64 {
     span_start(minute - i64::from(windows_hours) * HOUR_MINUTES, HOUR_MINUTES)
 }
 
-/// Drops what is shorter than an hour and too old, once its hour is frozen, and what is older than the history.
+/// Deletes minutes and five-minute rollups of sealed hours over the age limit, and everything older than the
+/// history.
 fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Result<(), StoreError> {
     let oldest = oldest_minute_kept(minute, limits.windows_hours);
     while let Some(hour) = first_hour(connection)?.filter(|hour| *hour < oldest) {
         if !sealed_hours::is_sealed(connection, hour)? {
-            // An earlier version could drop an hour before its minutes, which nothing else would sum then.
+            // A file of an earlier version can have minutes without an hour: create the span, so that it is
+            // built.
             let mend = "INSERT OR IGNORE INTO spans (length, start, changes, summed) VALUES (?1, ?2, 1, 0)";
             connection.prepare_cached(mend)?.execute([HOUR_MINUTES, hour])?;
             break;
         }
-        // With what a failure may have left of the hours before.
+        // From 0, because an earlier failure may have left rollups of older hours.
         drop_rollups(connection, FIVE_MINUTES, 0, hour + HOUR_MINUTES)?;
-        // One at a time, so that the thread that counts never waits long.
+        // One transaction per minute, so that the aggregation worker never waits long.
         for minute in hour..hour + HOUR_MINUTES {
             connection.prepare_cached("DELETE FROM windows WHERE minute = ?1")?.execute([minute])?;
         }
     }
     let too_old =
         (minute - i64::from(limits.history_days) * DAY_MINUTES).div_euclid(DAY_MINUTES) * DAY_MINUTES;
-    // Minutes go by their hour, which may have to wait until they are published.
+    // An hour whose minutes wait to be published must stay, and with it its day.
     let held = first_hour(connection)?.map_or(too_old, |hour| hour.div_euclid(DAY_MINUTES) * DAY_MINUTES);
     for length in [HOUR_MINUTES, DAY_MINUTES] {
         drop_rollups(connection, length, 0, too_old.min(held))?;
@@ -180,18 +186,18 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
     samples::drop_before(connection, too_old.div_euclid(DAY_MINUTES))
 }
 
-/// Gives the file system what is free, but for what the next hours will fill again.
+/// Returns free pages to the file system, except those that the next hours will fill again.
 fn vacuum(connection: &Connection, ended: &AtomicBool) -> Result<(), StoreError> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let mut before = i64::MAX;
     loop {
         let (free, all) = (number("freelist_count")?, number("page_count")?);
-        // A file of an earlier version may give nothing back.
+        // A file of an earlier version may not shrink.
         if free <= all / FREE_PART || free >= before || ended.load(Ordering::Relaxed) {
             return Ok(());
         }
         before = free;
-        // Some at a time, so that the thread that counts never waits long; each step gives one.
+        // Small steps, so that the aggregation worker never waits long. Each row of the result is one step.
         let mut statement =
             connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES_AT_A_TIME})"))?;
         let mut steps = statement.query([])?;
@@ -199,7 +205,7 @@ fn vacuum(connection: &Connection, ended: &AtomicBool) -> Result<(), StoreError>
     }
 }
 
-/// Drops the sums of a length that begin from the first minute up to, not including, the second.
+/// Deletes the rollups of a length that begin in the range; the end is exclusive.
 fn drop_rollups(connection: &mut Connection, length: i64, from: i64, to: i64) -> Result<(), StoreError> {
     let spans = "DELETE FROM spans WHERE length = ?1 AND start >= ?2 AND start < ?3";
     if connection.prepare_cached(spans)?.execute([length, from, to])? == 0 {
@@ -223,10 +229,10 @@ fn drop_rollups(connection: &mut Connection, length: i64, from: i64, to: i64) ->
     Ok(())
 }
 
-/// Minutes after which a minute no longer changes but by what comes late.
+/// Minutes after which only late reports change a minute.
 const SETTLED: i64 = 2;
 
-/// So much of the file stays free: days come and go.
+/// One part in this many of the file stays free, because days are deleted and added all the time.
 const FREE_PART: i64 = 8;
 
 const PAGES_AT_A_TIME: i64 = 200;

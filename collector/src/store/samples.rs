@@ -1,4 +1,4 @@
-//! Stores the sampled streams that `aggregate/sampling.rs` chooses, and lists them, the slowest or the newest first.
+//! Stores the sampled streams that `aggregate/sampling.rs` chooses, and lists them, slowest or newest first.
 
 use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
@@ -10,7 +10,7 @@ use crate::store::error::StoreError;
 use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsPage};
 use crate::time::day_of;
 
-/// The slowest first; of the others the newest.
+/// A page of samples: slowest first for the slowest streams, newest first for the other kinds.
 pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
     let order = match asked.sample {
         SampleKind::Slowest => "waited_ms",
@@ -38,7 +38,7 @@ pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<Stre
     Ok(StreamsPage { streams, next })
 }
 
-/// One of them.
+/// One sampled stream.
 pub(super) fn one(connection: &Connection, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
     let query = "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
         WHERE stream = ?1 ORDER BY day DESC LIMIT 1";
@@ -88,7 +88,8 @@ pub(super) fn write(transaction: &Transaction<'_>, changes: &SampleChanges<'_>) 
     Ok(())
 }
 
-/// Drops those of the days before this one, and what was yet to be told of them: all forget these days.
+/// Deletes the samples of all days before this one. Also clears their outbox rows, since ClickHouse expires
+/// these days by itself.
 pub(super) fn drop_before(connection: &Connection, day: i64) -> Result<(), StoreError> {
     connection.prepare_cached("DELETE FROM samples WHERE day < ?1")?.execute([day])?;
     connection.prepare_cached("DELETE FROM outbox_samples WHERE day < ?1")?.execute([day])?;

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::store::error::StoreError;
 
-/// Brings the file to the layout of this version, one step after the other.
+/// Migrates the file to the schema of this version, one step after the other.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let known = FIRST + LAYOUTS.len() as i64 - 1;
@@ -26,10 +26,10 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
     Ok(())
 }
 
-/// Number of the first layout in [`LAYOUTS`]. Those before it were never released.
+/// Number of the first schema in [`LAYOUTS`]. Earlier ones were never released.
 const FIRST: i64 = 2;
 
-/// Each entry leads from the layout before it to its own; entries are added, never changed.
+/// Each entry migrates from the schema before it. Entries are added, never changed.
 const LAYOUTS: [&str; 8] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
@@ -83,8 +83,8 @@ const LAYOUTS: [&str; 8] = [
         day INTEGER NOT NULL, stream BLOB NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (day, stream));
     ALTER TABLE spans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ",
-    // What was counted before is of unknown countries. Number 7 of `mask` tells countries apart too now, and
-    // number 8 tells nothing else apart: see `GroupByMask`.
+    // Existing series get an unknown country. Mask 7 now also groups by country, and mask 8 groups by country
+    // alone: see `GroupByMask`.
     "
     ALTER TABLE series RENAME TO series_before;
     CREATE TABLE series (
@@ -108,11 +108,11 @@ const LAYOUTS: [&str; 8] = [
         FROM labels AS site JOIN labels AS countries ON countries.kept = 8 AND countries.site = site.site
         JOIN sums ON labels = site.id WHERE site.kept = 0;
 ",
-    // Sums of before tell countries apart alone or beside all labels: see `GroupByMask::COUNTRY_AND_ONE`.
+    // Existing rollups group by country only alone or with all labels: see `GroupByMask::COUNTRY_AND_ONE`.
     "
     ALTER TABLE spans ADD COLUMN countries INTEGER NOT NULL DEFAULT 0;
 ",
-    // The wall clock's minute as it last was, and for how many minutes nothing old goes: see `ClockJumpGuard`.
+    // Last minute of the wall clock, and the minutes without deletions that remain: see `ClockJumpGuard`.
     "
     CREATE TABLE clock (minute INTEGER, held INTEGER NOT NULL);
     INSERT INTO clock SELECT max(minute), 0 FROM windows;
@@ -132,7 +132,7 @@ mod tests {
     use crate::aggregate::window_stats::WindowStats;
     use crate::store::query::{Dimension, Filter, WindowsQuery};
 
-    /// As the layout before countries had it: an hour whose minutes are gone, of two models.
+    /// Writes an hour in the schema before countries: its minutes are gone, and it has two models.
     fn hour_without_countries(connection: &Connection) {
         for layout in &LAYOUTS[..5] {
             connection.execute_batch(layout).unwrap();

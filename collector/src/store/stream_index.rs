@@ -1,4 +1,4 @@
-//! Index of single streams for queries: memory lists them, the journal holds their reports.
+//! Index of single streams for queries: memory lists them, the journal contains their reports.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -15,7 +15,7 @@ use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::query::{Filter, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
 
-/// The streams that are remembered, shared with the thread that counts.
+/// The stream registry, shared with the aggregation worker.
 #[derive(Clone)]
 pub(crate) struct StreamIndex {
     streams: Arc<RwLock<StreamRegistry>>,
@@ -27,14 +27,14 @@ impl StreamIndex {
         Self { streams, segments }
     }
 
-    /// How many streams of `filter` are not finalized.
+    /// Number of streams of `filter` that are not finalized.
     pub(crate) fn open(&self, connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
         let series = series_in(connection, filter)?;
         let streams = self.streams();
         Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
     }
 
-    /// What came within `ms` before `now_ms`.
+    /// Activity within `ms` before `now_ms`.
     pub(crate) fn recent(
         &self,
         connection: &Connection,
@@ -85,7 +85,7 @@ impl StreamIndex {
         Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
     }
 
-    /// One stored report: of the newest, or of the samples.
+    /// One stored report: from the newest reports or from the samples.
     pub(crate) fn one(
         &self,
         connection: &Connection,
@@ -96,12 +96,12 @@ impl StreamIndex {
         newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
     }
 
-    /// Whether a stream is remembered.
+    /// Whether the registry has the stream.
     pub(super) fn knows(&self, id: StreamId) -> bool {
         self.streams().get(id).is_some()
     }
 
-    /// The reports between two places, as far as they stand.
+    /// The reports between two sequence numbers, without those that are superseded or owned by a peer.
     pub(super) fn reports(&self, from: SeqNo, to: SeqNo) -> Result<Vec<(SeqNo, Stream, String)>, StoreError> {
         let standing: Vec<(SeqNo, Stream)> = {
             let streams = self.streams();
@@ -118,12 +118,12 @@ impl StreamIndex {
         Ok(reports)
     }
 
-    /// `None` when the journal let go of it just now.
+    /// `None` if the journal has just deleted the report.
     fn read(&self, connection: &Connection, stream: &Stream) -> Result<Option<StoredStream>, StoreError> {
         let Some(record) = self.segments.record(stream.at)? else { return Ok(None) };
         let mut counted = connection.prepare_cached("SELECT country FROM series WHERE id = ?1")?;
         let counted = counted.query_row([stream.series], |row| row.get(0)).optional()?;
-        // A series may be so new that the store does not have it yet.
+        // A new series may not be in the store yet.
         let reported = || record.country.as_ref().map_or(UNKNOWN, Country::as_str).to_owned();
         let country = counted.unwrap_or_else(reported);
         let json = serde_json::to_string(&record.report)?;
@@ -135,7 +135,7 @@ impl StreamIndex {
     }
 }
 
-/// The series that a filter lets through.
+/// The series that match a filter.
 enum SeriesIn {
     All,
     These(HashSet<SeriesId>),

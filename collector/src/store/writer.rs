@@ -1,4 +1,4 @@
-//! The writing connection: each flush is one transaction, and the next start loads the state that the last one left.
+//! The writing connection: each flush is one transaction, and the next start loads the state of the last one.
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,7 @@ use crate::store::paths::STORE_FILE;
 use crate::time;
 use crate::time::minute_of;
 
-/// Writes to the store.
+/// The only writer of windows, counters and revisions.
 pub(crate) struct Writer {
     checkpointer: Checkpointer,
     rollup_thread: RollupThread,
@@ -44,27 +44,29 @@ pub(crate) struct Writer {
     minutes_from: MinutesFrom,
     connection: Connection,
     segments: Arc<Segments>,
-    /// What changes is noted for the thread that publishes.
+    /// Records changes in the outbox for the publishing thread.
     publishes: bool,
-    /// Held for as long as this process works on the folder.
+    /// Locks the folder until this process ends.
     _lock: File,
 }
 
 impl Writer {
-    /// Opens the store in `folder`, made when missing, and brings it to the layout of this version.
+    /// Opens the store in `folder`, which it creates if missing, and migrates it to the schema of this
+    /// version.
     pub(crate) fn open(folder: &Path, sync: Sync, limits: config::Store) -> Result<Self, StoreError> {
         let lock = lock(folder)?;
         let file = folder.join(STORE_FILE);
         let mut connection = Connection::open(&file)?;
-        // Our own threads hold the lock for some 10 ms, on a busy machine with a slow disk for much longer. Whoever
-        // does for longer than this makes a flush fail, which is tried again, and the collector not ready.
+        // The other threads of this process lock the file for some 10 ms, and longer on a busy machine with a
+        // slow disk. After this timeout the flush fails and is retried, and the collector is not ready.
         connection.busy_timeout(Duration::from_secs(2))?;
         connection.set_prepared_statement_cache_capacity(64);
-        // Only a new file takes it.
+        // Takes effect in a new file only.
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         make_shrinkable(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        // Files of the journal are let go once this says that they are applied.
+        // Journal files are deleted once a commit here says that they are applied, so it must be as durable
+        // as they are.
         let synchronous = match sync {
             Sync::Full => "full",
             Sync::Normal => "normal",
@@ -103,12 +105,12 @@ impl Writer {
         &self.segments
     }
 
-    /// Since when minutes are known.
+    /// First minute whose window is available.
     pub(crate) fn minutes_from(&self) -> MinutesFrom {
         self.minutes_from.clone()
     }
 
-    /// The state after the last transaction.
+    /// Loads the state of the last transaction.
     pub(crate) fn load(&self) -> Result<LoadedState, StoreError> {
         let series = self.load_series()?;
         let applied: i64 = self.connection.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
@@ -120,9 +122,9 @@ impl Writer {
         })
     }
 
-    /// Writes all changes, and that the journal is applied so far, or does nothing.
+    /// Writes all changes and the position up to which the journal is applied, in one transaction.
     pub(crate) fn write(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
-        // What a deferred one has read may be old by the time it writes, and then it fails without waiting.
+        // A deferred transaction could read old data, and would then fail to write without waiting.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         write_series(&transaction, &changes.series)?;
         write_counted(&transaction, &mut changes, self.publishes)?;
@@ -139,13 +141,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets go of files of the journal.
+    /// Deletes the journal files before a position.
     pub(crate) fn drop_journal_before(&self, position: u64) -> io::Result<()> {
         self.segments.drop_before(position)
     }
 
-    /// Sums what is over to hours and days, and drops what is too old: soon, on another thread. Hours whose minutes
-    /// are to go are frozen at once: nobody may hold a change of a window in them that is yet to be applied.
+    /// Wakes the thread that builds rollups and deletes old data. Hours whose minutes will be deleted are
+    /// sealed here: the caller must have no unflushed changes to them.
     pub(crate) fn roll_up_and_trim(&mut self, now_ms: i64) {
         let minute = minute_of(now_ms);
         let may_drop = self.clock_jump_guard.may_drop(minute, time::steady());
@@ -183,17 +185,18 @@ impl Writer {
         }
         let from: i64 =
             self.connection.query_row("SELECT remembered_from FROM journal", [], |row| row.get(0))?;
-        // A row goes when all in it are forgotten: until then it holds some that were.
+        // A row is deleted when all of its revisions are evicted; until then it also contains evicted ones.
         Ok(streams.split_off(&from.cast_unsigned()))
     }
 }
 
-/// Only a file that was made for it gives free pages back. One of an earlier version is made anew where that
-/// takes no longer than a second; a larger one uses free space again, and is made anew by a backup.
+/// Makes the file return free pages to the file system. Only a file created with `auto_vacuum` does that, so
+/// one of an earlier version is rebuilt if that takes at most a second. A larger file reuses free space, and
+/// a backup rebuilds it.
 fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let (mode, pages) = (number("auto_vacuum")?, number("page_count")?);
-    // A disk that is full must not keep a collector from starting, and answering what it can.
+    // If the file already shrinks, write nothing: a full disk must not keep a collector from starting.
     if mode == INCREMENTAL {
         return Ok(());
     }
@@ -207,13 +210,13 @@ fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Locks the folder, made when missing, for this process.
+/// Locks the folder for this process; creates it if missing.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let failed = |source| StoreError::Folder { path: folder.into(), source };
     fs::create_dir_all(folder).map_err(failed)?;
     let lock = File::create(folder.join("lock")).map_err(failed)?;
-    // A child process holds its parent's locks until it has become another program, and a collector
-    // that stops needs a moment: one that is really in use stays so for longer.
+    // Retries for a second: a child process inherits the lock until it runs another program, and a stopping
+    // collector needs a moment. A collector that keeps running still has the lock afterwards.
     let mut tries_left = 20;
     while lock.try_lock().is_err() {
         if tries_left == 0 {
@@ -302,13 +305,13 @@ fn write_counted(
     Ok(())
 }
 
-/// The number of this flush, and how far revisions are in the store with it.
+/// Returns the number of this flush, and stores the sequence number up to which revisions are in the store.
 fn next_flush(transaction: &Transaction<'_>, stored: SeqNo) -> rusqlite::Result<i64> {
     let next = "UPDATE collector SET flush = flush + 1, stored = ?1 RETURNING flush";
     transaction.prepare_cached(next)?.query_row([stored.cast_signed()], |row| row.get(0))
 }
 
-/// Before a collector publishes for the first time, or again, nothing that it holds counts as published.
+/// Lists everything in the outbox before the collector publishes for the first time, or again after a pause.
 fn note_unpublished(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     let is_first: bool = transaction.query_row("SELECT flush = 0 FROM collector", [], |row| row.get(0))?;
@@ -325,11 +328,13 @@ fn note_unpublished(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// While nothing is published, what comes is not noted: a start that publishes again is like the first. But where
-/// ClickHouse has samples of this collector, only what is noted can tell it which have gone.
+/// Without publishing, the outbox stays empty, so that a later start with publishing is like the first. Only
+/// deleted samples are recorded if ClickHouse has samples of this collector, because ClickHouse cannot learn
+/// of them otherwise.
 fn note_only_gone(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    // Flushes are numbered anew. Nothing is written where nothing changes: for that the first needs a condition.
+    // Restarts the numbering of flushes. Each statement writes only if something changes; the first needs
+    // `WHERE true`.
     transaction.execute_batch(
         "DELETE FROM outbox WHERE true;
          DELETE FROM outbox_samples WHERE (day, stream) IN (SELECT day, stream FROM samples);
@@ -353,14 +358,15 @@ const NOTE_SAMPLES: &str = "
     END;
 ";
 
-/// Of this connection alone: what is dropped with its day, ClickHouse drops by itself.
+/// A temporary trigger affects this connection only. Samples that expire with their day are deleted on
+/// another, and ClickHouse expires them by itself.
 const NOTE_GONE_SAMPLES: &str = "
     CREATE TEMP TRIGGER sample_gone AFTER DELETE ON samples BEGIN
         INSERT OR REPLACE INTO outbox_samples SELECT old.day, old.stream, flush FROM collector;
     END;
 ";
 
-/// A row for many revisions goes when all of them are forgotten.
+/// Writes revisions in rows of many. A row is deleted when all of its revisions are evicted.
 fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqlite::Result<()> {
     let mut insert =
         transaction.prepare_cached("INSERT INTO remembered (newest, revisions) VALUES (?1, ?2)")?;
@@ -371,7 +377,7 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
         let Some(newest) = some.iter().map(|(seq, _): &(SeqNo, Stream)| *seq).max() else { break };
         insert.execute(params![newest.cast_signed(), dedup_log::encode(&some)])?;
         some.clear();
-        // Whoever answers beacons goes first.
+        // Lets threads that answer beacons run first.
         thread::yield_now();
     }
     transaction
@@ -380,19 +386,19 @@ fn write_revisions(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusq
     Ok(())
 }
 
-/// Some 100 kB.
+/// About 100 kB.
 const REVISIONS_A_ROW: usize = 2_048;
 
-/// A row of `sums` goes out of line above a quarter of a page, and then wastes half of what it takes: in
-/// pages of 4 kB half of the file was empty.
+/// SQLite moves a row of `sums` to overflow pages above a quarter of a page, and then wastes half of the
+/// space. With pages of 4 kB, half of the file was empty.
 const PAGE_BYTES: u32 = 16_384;
 
-/// From this length of the write-ahead log on, about 64 MB, a commit moves it by itself: the thread for
-/// that cannot start the log anew while commits keep coming.
+/// Above this length of the write-ahead log, about 64 MB, a commit checkpoints by itself. The checkpoint
+/// thread cannot restart the log while commits keep coming.
 const WAL_PAGES: u32 = 4_000;
 
-/// Of `PRAGMA auto_vacuum`.
+/// Value of `PRAGMA auto_vacuum`.
 const INCREMENTAL: i64 = 2;
 
-/// 64 MB in the pages of those versions.
+/// 64 MB in the page size of earlier versions.
 const MOST_PAGES_AT_ONCE: i64 = 16_000;

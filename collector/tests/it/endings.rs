@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{TestCollector, close_to, stream};
 
 /// A stream that brought nothing until it ended.
-fn in_vain(id: u128, outcome: Outcome, close_ms: f64) -> StreamReport {
+fn censored_wait(id: u128, outcome: Outcome, close_ms: f64) -> StreamReport {
     StreamReport { open: false, outcome, close_ms: Some(close_ms), ..StreamReport::new(format!("{id:032x}")) }
 }
 
@@ -15,8 +15,8 @@ async fn how_streams_ended_over_time_adds_up_to_the_summary() {
     let collector = TestCollector::new();
     let mut reports: Vec<_> = (1..=4).map(|n| stream(n, 100.0)).collect();
     reports[0].defects.add(Defect::Stall);
-    reports.push(in_vain(5, Outcome::Truncated, 500.0));
-    reports.push(in_vain(6, Outcome::Aborted, 500.0));
+    reports.push(censored_wait(5, Outcome::Truncated, 500.0));
+    reports.push(censored_wait(6, Outcome::Aborted, 500.0));
     collector.report(&reports).await;
     let summary = collector.until("/v1/summary?range=15m", |summary| summary["streams"] == 6).await;
     let ends = collector.json("/v1/integrity?range=15m&step=60").await;
@@ -55,8 +55,8 @@ async fn percentiles_do_not_improve_when_users_give_up() {
 
     // The same again, and whoever would have waited for over 5 s leaves then, or loses the connection.
     let mut others: Vec<_> = (1..=10).map(|n| stream(100 + n, n as f64 * 500.0)).collect();
-    others.extend((0..9).map(|n| in_vain(200 + n, Outcome::Aborted, 5_010.0 + n as f64)));
-    others.push(in_vain(300, Outcome::NetworkError, 5_010.0));
+    others.extend((0..9).map(|n| censored_wait(200 + n, Outcome::Aborted, 5_010.0 + n as f64)));
+    others.push(censored_wait(300, Outcome::NetworkError, 5_010.0));
     collector.report(&others).await;
     let after = collector.until("/v1/summary", |summary| summary["streams"] == 40).await;
     for wait in ["ttfv", "ttft"] {
@@ -83,12 +83,12 @@ async fn percentiles_do_not_improve_when_users_give_up() {
 async fn the_curve_of_leaving_counts_who_still_waits() {
     let collector = TestCollector::new();
     let mut reports: Vec<_> = (1..=60).map(|n| stream(n, 1_000.0)).collect();
-    reports.extend((100..120).map(|n| in_vain(n, Outcome::Abandoned, 500.0)));
-    reports.extend((200..210).map(|n| in_vain(n, Outcome::Aborted, 4_000.0)));
-    reports.extend((300..305).map(|n| in_vain(n, Outcome::Timeout, 2_000.0)));
+    reports.extend((100..120).map(|n| censored_wait(n, Outcome::Abandoned, 500.0)));
+    reports.extend((200..210).map(|n| censored_wait(n, Outcome::Aborted, 4_000.0)));
+    reports.extend((300..305).map(|n| censored_wait(n, Outcome::Timeout, 2_000.0)));
     // Never read, and an answer of tools alone: of neither is it known that a user waited for text.
-    reports.push(in_vain(400, Outcome::Unobserved, 500.0));
-    reports.push(in_vain(401, Outcome::Complete, 500.0));
+    reports.push(censored_wait(400, Outcome::Unobserved, 500.0));
+    reports.push(censored_wait(401, Outcome::Complete, 500.0));
     collector.report(&reports).await;
     let curve = collector.until("/v1/abandonment", |curve| curve["waited"] == 95).await;
     assert_eq!((&curve["shown"], &curve["left"], &curve["failed"]), (&json!(60), &json!(30), &json!(5)));

@@ -39,7 +39,7 @@ enum Expected {
     Accepted,
     /// 204, and nothing changes: a report that is known, or one in whose place a later one stands.
     Known,
-    /// By the front door, with this code, and counted so.
+    /// Refused at ingest, with this code, and counted under it.
     Refused(u16, &'static str),
     /// By another route, with this code.
     Elsewhere(u16, &'static str),
@@ -79,7 +79,7 @@ impl Case {
 }
 
 impl Case {
-    /// By the front door, and not after a deadline.
+    /// Refused at ingest, and not by a deadline.
     fn is_refused_at_once(&self) -> bool {
         matches!(self.expected[..], [Expected::Refused(status, _)] if status != 408)
     }
@@ -99,7 +99,7 @@ impl Target {
         self.process = serve(self.folder.path());
     }
 
-    /// Sends every case, checks its answers and its memory, and then the books.
+    /// Sends every case, checks answers and memory, and then the ingest accounting.
     fn withstands(&self, cases: &[Case]) {
         let mut table = format!("{:>9} {:>9} {:>9}  {:<60} answers\n", "before", "peak", "after", "case");
         let mut failed = Vec::new();

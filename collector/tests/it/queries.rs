@@ -232,7 +232,7 @@ async fn two_models() -> TestCollector {
     collector
 }
 
-/// The window that a stream was taken back from stays, with nothing in it.
+/// The window from which a stream was retracted stays, and is empty.
 #[tokio::test]
 async fn a_value_whose_streams_were_all_retracted_is_no_group() {
     let collector = TestCollector::new();

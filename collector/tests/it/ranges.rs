@@ -1,5 +1,5 @@
-//! The table of docs/http-api.md that says what each field may be, held against the front door: both ends are
-//! taken, and what lies beyond is refused by name.
+//! The table of fields and limits in docs/http-api.md against ingest: both ends of a range are accepted, and a value
+//! beyond them is refused by the field's name.
 
 use beacon::StreamReport;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Single streams that are kept beyond the latest: the slowest, the failed, and some by lot.
+//! Samples that outlive the list of the newest streams: the slowest, the failed, and random ones.
 
 use beacon::{Outcome, StreamReport};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Anthropic Messages: an answer comes in, `message_start` to `message_stop` go out.
+//! Anthropic Messages: the events from `message_start` to `message_stop`.
 
 use super::spelling::Spelling;
 use crate::answer::Answer;

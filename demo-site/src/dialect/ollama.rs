@@ -1,5 +1,5 @@
-//! Ollama's native chat: an answer comes in, NDJSON lines with their dates go out, the last one with the
-//! durations that this server measured.
+//! Ollama's native chat API: NDJSON lines with dates. The last line contains the durations that this server
+//! measured.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::json::{Json, obj};
 pub(super) struct Ollama;
 
 impl Spelling for Ollama {
-    /// Ollama says nothing before the first token.
+    /// Ollama sends nothing before the first token.
     fn opening(&self, _: &Answer) -> Vec<Event> {
         Vec::new()
     }
@@ -73,7 +73,7 @@ fn nanoseconds(ms: f64) -> u64 {
     (ms * 1e6) as u64
 }
 
-/// RFC 3339 with nanoseconds, as Go prints it. Years from days by Howard Hinnant's `civil_from_days`.
+/// RFC 3339 with nanoseconds, as Go prints it. The date is computed by Howard Hinnant's `civil_from_days`.
 fn date(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs();
     let days = seconds / 86_400 + 719_468;

@@ -1,4 +1,4 @@
-//! OpenAI chat completions: an answer comes in, `chat.completion.chunk` events up to `[DONE]` go out.
+//! OpenAI chat completions: `chat.completion.chunk` events up to `[DONE]`.
 
 use super::spelling::Spelling;
 use crate::answer::Answer;
@@ -34,7 +34,7 @@ impl Spelling for OpenaiChat {
         ]
     }
 
-    /// As vLLM and SGLang do: the error, and then the end marker all the same.
+    /// Sends the error and then the end marker, as vLLM and SGLang do.
     fn failure(&self, _: &Answer, _: usize) -> Vec<Event> {
         let error = obj!(
             "message": "The server had an error while processing your request",
@@ -54,7 +54,7 @@ impl Spelling for OpenaiChat {
     }
 }
 
-/// The error body that both of OpenAI's APIs share.
+/// The error body of both OpenAI APIs.
 pub(super) fn error(status: u16, message: &str) -> String {
     let (kind, code) = match status {
         429 => ("requests", Some("rate_limit_exceeded")),

@@ -1,4 +1,4 @@
-//! OpenAI Responses: an answer comes in, numbered `response.*` events go out.
+//! OpenAI Responses: numbered `response.*` events.
 
 use super::spelling::Spelling;
 use crate::answer::Answer;
@@ -7,7 +7,8 @@ use crate::json::{Json, NULL, obj};
 
 pub(super) struct OpenaiResponses;
 
-/// `response.created`, `.in_progress`, `.output_item.added` and `.content_part.added` come first.
+/// Number of opening events: `response.created`, `.in_progress`, `.output_item.added` and
+/// `.content_part.added`.
 const OPENING: u64 = 4;
 
 impl Spelling for OpenaiResponses {
@@ -101,7 +102,7 @@ fn text_part(text: &str) -> Json {
     obj!("type": "output_text", "text": text, "annotations": [], "logprobs": [])
 }
 
-/// The one message of the answer; its content is empty while `text` is `None`.
+/// The only message of the response. Its content is empty if `text` is `None`.
 fn item(answer: &Answer, status: &str, text: Option<&str>) -> Json {
     let content = match text {
         Some(text) => Json::from([text_part(text)]),

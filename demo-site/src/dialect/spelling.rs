@@ -1,20 +1,20 @@
-//! The interface of a dialect: which events it sends for which part of an answer.
+//! The interface of a dialect: the events of each part of a response.
 
 use crate::answer::Answer;
 use crate::event::Event;
 
-/// How an API spells an answer.
+/// Formats a response for an API.
 pub(crate) trait Spelling: Sync {
-    /// What precedes the first text.
+    /// The events before the first text.
     fn opening(&self, answer: &Answer) -> Vec<Event>;
     /// The text of delta `at`.
     fn delta(&self, answer: &Answer, at: usize) -> Event;
-    /// What follows the last text, up to the terminal event.
+    /// The events after the last text, up to the terminal event.
     fn closing(&self, answer: &Answer) -> Vec<Event>;
-    /// A failure of the provider after `at` deltas.
+    /// The events of a provider error after `at` deltas.
     fn failure(&self, answer: &Answer, at: usize) -> Vec<Event>;
-    /// The body of an answer with an error status.
+    /// The body of a response with an error status.
     fn refusal(&self, status: u16, message: &str) -> String;
-    /// The id as the answer carries it. `None` where the API has none.
+    /// The id inside the stream. `None` if the API has none.
     fn id(&self, answer: &Answer) -> Option<String>;
 }

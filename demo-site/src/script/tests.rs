@@ -1,4 +1,4 @@
-//! Facts about plans: every scenario in every API, without a clock or a socket.
+//! Tests of plans: every scenario in every API, without a clock or a socket.
 
 use super::*;
 use crate::event::Moments;
@@ -16,7 +16,7 @@ fn planned(kind: Kind, api: Api) -> Plan {
     plan(&scenario_of(kind), api, &asked(), 7)
 }
 
-/// Every event of a plan as text.
+/// The text of all events of a plan.
 fn events(plan: &Plan) -> Vec<String> {
     let text = |step: &Step| match &step.act {
         Act::Make(event) => Some(event.text(&Moments::default())),
@@ -29,7 +29,7 @@ fn deltas(plan: &Plan) -> usize {
     plan.steps.iter().filter(|step| matches!(&step.act, Act::Make(event) if event.tokens > 0)).count()
 }
 
-/// When the first generated text is to be written.
+/// Time of the first generated text.
 fn first_token(plan: &Plan) -> Duration {
     let carries_text = |step: &Step| matches!(&step.act, Act::Make(event) if event.tokens > 0);
     let made = plan.steps.iter().position(carries_text).unwrap();
@@ -48,7 +48,7 @@ fn for_each_api(check: impl Fn(Api)) {
     Api::ALL.into_iter().for_each(check);
 }
 
-/// The part of an API's last event that ends a stream.
+/// The text in an API's last event that ends a stream.
 fn terminal(api: Api) -> &'static str {
     match api {
         Api::OpenaiChat => "data: [DONE]",

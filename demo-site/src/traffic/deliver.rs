@@ -1,5 +1,5 @@
-//! Delivers reports: one by one they come in, batches go out to the collector, again and again where it asks
-//! for patience, and every report is counted once.
+//! Delivers reports to the collector in batches. Retries as long as the collector asks for it, and counts
+//! every report once.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-/// What became of the reports.
+/// Number of reports by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivered {
-    /// Answered with 2xx.
+    /// The collector responded with 2xx.
     pub accepted: u32,
-    /// Refused for good.
+    /// The collector rejected them permanently.
     pub refused: u32,
-    /// Given up on after the last try.
+    /// All tries failed.
     pub lost: u32,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Delivery {
     site: String,
 }
 
-/// What one try brought.
+/// Result of one try.
 enum Tried {
     Accepted,
     Refused,
@@ -40,7 +40,7 @@ impl Delivery {
         Self { client, url, site: site.to_owned() }
     }
 
-    /// Until there are no more reports.
+    /// Delivers batches until the channel closes.
     pub(super) async fn run(self, mut reports: Receiver<StreamReport>) -> Delivered {
         let mut delivered = Delivered::default();
         while let Some(first) = reports.recv().await {
@@ -88,7 +88,7 @@ impl Delivery {
     }
 }
 
-/// More reports for the batch, as long as they come soon.
+/// Adds more reports to the batch while they arrive in quick succession.
 async fn fill(first: StreamReport, reports: &mut Receiver<StreamReport>) -> Batch {
     let mut batch = Batch { reports: vec![first] };
     while batch.reports.len() < BATCH {
@@ -109,7 +109,7 @@ fn retry_after(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// About 25 kB: below what a browser lets a page send while it goes away.
+/// About 25 kB: below the limit for a page that closes.
 const BATCH: usize = 20;
 const SOON: Duration = Duration::from_millis(200);
 const RETRIES: u32 = 8;

@@ -1,4 +1,4 @@
-//! What one made-up user asks, of which model, and how it goes: random numbers come in, a visit goes out.
+//! Draws a simulated user at random: the model and scenario, the page, and when the user leaves.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use probe_core::End;
 use crate::answer::Random;
 use crate::api::Api;
 
-/// One stream to be read.
+/// One simulated stream.
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) id: String,
@@ -17,13 +17,13 @@ pub(super) struct Visit {
     pub(super) scenario: String,
     pub(super) model: &'static Model,
     pub(super) page: Page,
-    /// The user has read enough after this, and leaves or presses Stop.
+    /// Set if the user stops reading after this time and leaves or presses Stop.
     pub(super) leaves: Option<Departure>,
-    /// With no text to read the user waits no longer than this.
+    /// The user leaves after this time if no text is visible.
     pub(super) patience: Departure,
 }
 
-/// When a user goes, and how.
+/// When and how a user leaves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Departure {
     pub(super) after: Duration,
@@ -37,18 +37,18 @@ impl Departure {
     }
 }
 
-/// A made-up model: none of its numbers is any real one's.
+/// A fictional model: its numbers describe no real one.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) name: &'static str,
-    /// What the app asks it for.
+    /// Purpose of the model in the app.
     pub(super) use_case: &'static str,
-    /// As an app would tell the probe. `None`: the content says it.
+    /// Provider that the app passes to the probe. `None`: the probe detects it from the content.
     pub(super) provider: Option<&'static str>,
     pub(super) api: Api,
-    /// Median time to first token.
+    /// Median time to first token in milliseconds.
     first_ms: f64,
-    /// Spread of it, as the deviation of its logarithm.
+    /// Its spread: standard deviation of the logarithm.
     spread: f64,
     gap_ms: f64,
     deltas: (u64, u64),
@@ -56,7 +56,7 @@ pub(super) struct Model {
     scenarios: &'static [Share],
 }
 
-/// Name of one of [`crate::scenario::TABLE`], and in how many of a thousand streams it is played.
+/// Name of a row of [`crate::scenario::TABLE`], and its frequency per thousand streams.
 type Share = (&'static str, u32);
 
 impl Visit {
@@ -76,7 +76,7 @@ impl Visit {
         let patience = Duration::from_millis((PATIENCE_MS * (0.9 * bell(random)).exp()) as u64);
         let patience = Departure::draw(random, patience);
         let pace = match scenario {
-            // A minute long whatever happens: the user leaves before.
+            // No limit on the deltas: the user leaves before the minute is over.
             "user_stops" => format!(";first={first_ms:.0};gap={gap_ms:.0}"),
             "slow_first_token" | "http_error" | "empty" => String::new(),
             _ => format!(";first={first_ms:.0};gap={gap_ms:.0};deltas={deltas}"),
@@ -89,7 +89,7 @@ impl Visit {
 fn page(random: &mut Random) -> Page {
     let &(browser, os, device, _) = weighted(random, BROWSERS, |row| row.3);
     let told = |word: &'static str| Some(Cow::Borrowed(word));
-    // Only Chromium tells the class of its connection.
+    // Only Chromium reveals the class of its connection.
     let connection =
         matches!(browser, "chrome" | "edge").then(|| if random.between(0, 9) == 0 { "3g" } else { "4g" });
     let visibility = *weighted(random, VISIBILITY, |row| row.1);
@@ -117,12 +117,12 @@ fn weighted<'a, T>(random: &mut Random, rows: &'a [T], weight: impl Fn(&T) -> u3
     unreachable!("the weights add up to the total")
 }
 
-/// About a standard normal number: twelve even ones, added up.
+/// Approximately a standard normal number: the sum of twelve uniform ones.
 fn bell(random: &mut Random) -> f64 {
     (0..12).map(|_| random.share()).sum::<f64>() - 6.0
 }
 
-/// Half of the users would wait so long for nothing. One in twenty is gone after 2 s, one in four after 5 s.
+/// Median time that users wait for text. One in twenty leaves within 2 s, one in four within 5 s.
 const PATIENCE_MS: f64 = 9_000.0;
 
 const MODELS: &[Model] = &[
@@ -200,7 +200,7 @@ const MODELS: &[Model] = &[
     },
 ];
 
-/// A day as a good service has it: two of a thousand streams fail.
+/// A normal day of a good service: two of a thousand streams fail.
 const ORDINARY: &[Share] = &[
     ("normal", 926),
     ("slow_first_token", 1),
@@ -212,7 +212,7 @@ const ORDINARY: &[Share] = &[
     ("user_stops", 49),
 ];
 
-/// A service of few machines that are too busy: four of a hundred streams fail, in every way there is.
+/// An overloaded service with few machines: four of a hundred streams fail, in all possible ways.
 const TROUBLED: &[Share] = &[
     ("normal", 846),
     ("slow_first_token", 40),
@@ -226,7 +226,7 @@ const TROUBLED: &[Share] = &[
     ("user_stops", 40),
 ];
 
-/// Browser, operating system, device, and how many of a hundred.
+/// Browser, operating system, device, and frequency per hundred.
 const BROWSERS: &[(&str, &str, &str, u32)] = &[
     ("chrome", "windows", "desktop", 30),
     ("chrome", "android", "mobile", 22),

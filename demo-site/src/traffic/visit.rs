@@ -1,4 +1,4 @@
-//! Reads one stream as a page would: a visit and the demo server come in, a report with real times goes out.
+//! Reads one simulated stream as a page would, and reports its real times.
 
 use std::borrow::Cow;
 use std::future::pending;
@@ -18,7 +18,7 @@ impl Visit {
         let mut meter = Meter::new(self.id.as_str(), now());
         let url = format!("{demo}/llm/{}{}", self.scenario, self.model.api.path());
         let request = client.post(url).json(&self.body());
-        // Dropping the response closes its connection, as a page does.
+        // Dropping the response closes its connection, as a page would.
         let shown = tokio::select! {
             shown = wait(&mut meter, request, now) => shown,
             end = departure(began, Some(self.patience)) => Err(end),
@@ -47,7 +47,7 @@ impl Visit {
     }
 }
 
-/// When the user goes.
+/// Waits until the user leaves.
 async fn departure(began: Instant, departure: Option<Departure>) -> End {
     match departure {
         Some(Departure { after, end }) => {
@@ -58,7 +58,7 @@ async fn departure(began: Instant, departure: Option<Departure>) -> End {
     }
 }
 
-/// Until there is text to read, or the stream has ended without any.
+/// Reads until text is visible. An error if the stream ends before.
 async fn wait(
     meter: &mut Meter,
     request: RequestBuilder,
@@ -72,7 +72,7 @@ async fn wait(
     Ok(response)
 }
 
-/// Until the stream has ended.
+/// Reads until the stream ends.
 async fn read(meter: &mut Meter, mut response: Response, now: impl Fn() -> Timestamp) -> End {
     loop {
         if let Err(end) = read_chunk(meter, &mut response, &now).await {

@@ -161,7 +161,7 @@ const WATCH: Record<ProbeState, string> = {
   failed: "The probe did not load",
   refused: "The probe is watching, but the collector refuses its reports",
   lost: "The probe is watching, but its reports do not arrive",
-  faulty: "The probe has gone wrong on this page",
+  faulty: "The probe failed on this page",
 };
 const watch = find("#watch");
 watchProbe(

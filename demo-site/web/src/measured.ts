@@ -70,11 +70,11 @@ function figures(report: Report): HTMLElement {
     return list;
   }
   add("First token", report.ttft_ms === undefined ? "none" : ms(report.ttft_ms));
-  add("Longest gap", report.longest_gap_ms === undefined ? undefined : ms(report.longest_gap_ms));
+  add("Longest inter-chunk gap", report.longest_gap_ms === undefined ? undefined : ms(report.longest_gap_ms));
   add("Last token", report.e2e_ms === undefined ? undefined : ms(report.e2e_ms));
   add("Per token", report.tpot_ms === undefined ? undefined : ms(report.tpot_ms));
   add("Deltas / reads", `${report.deltas} / ${report.chunks}`);
-  add("Server says", report.server?.ttft_ms === undefined ? undefined : ms(report.server.ttft_ms));
+  add("Server TTFT", report.server?.ttft_ms === undefined ? undefined : ms(report.server.ttft_ms));
   add("Status", report.status && report.status !== 200 ? String(report.status) : undefined);
   return list;
 }

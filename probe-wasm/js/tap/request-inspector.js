@@ -9,8 +9,8 @@ const CHOSEN = 2;
 // The search for `ASKS` covers the head and the tail of the body, however long the prompt between them is.
 const EDGE_CHARS = 4096;
 
-/** The next token that matters: outside of a string and inside of one. */
-const TOKENS = [/["{}[\]]/g, /\\.|"/gs];
+/** The next token of JSON outside of a string, and the next escape or the end inside of one. */
+const TOKENS = [/\s*([,:"{}[\]]|-?\d[\d.eE+-]*|true|false|null)/y, /(\\.|")/gs];
 /** The rest of the key `model` and its value, which must have the shape of a name (`NameShape` in `beacon`). */
 const MODEL = /model"\s*:\s*"(?=.{1,128}")((?:[._:/@+~#=-]*[a-zA-Z\d]+(?![a-zA-Z\d])){1,20})"/y;
 /** Bounds the time for a body of many small values. */
@@ -34,7 +34,8 @@ export function createRequestInspector(isStream) {
 
 /**
  * The value of the top-level key `model` of a JSON body. A prompt, a tool's input or an app's context may hold the
- * same key: only a walk from the first character tells the top level. Strings are skipped, not built.
+ * same key: only a walk from the first character tells the top level. It ends without a model at text that is not JSON.
+ * Strings are skipped, not built.
  */
 function modelOf(body) {
   if (!body?.startsWith?.("{")) return;
@@ -44,15 +45,18 @@ function modelOf(body) {
   for (let count = 0; count < MAX_TOKENS; count++) {
     const pattern = TOKENS[inString];
     pattern.lastIndex = at;
-    const token = pattern.exec(body)?.[0];
+    const token = pattern.exec(body)?.[1];
     at = pattern.lastIndex;
     if (token == '"') {
       inString ^= 1;
       MODEL.lastIndex = at;
       const model = inString && depth == 1 && MODEL.exec(body);
       if (model) return model[1];
-    } else if (!inString) depth += /[{[]/.test(token) ? 1 : -1;
-    // The object or the body has ended.
+    } else if (!inString) {
+      if ("{[".includes(token)) depth++;
+      if ("}]".includes(token)) depth--;
+    }
+    // The object has ended, or this is not JSON.
     if (!depth || !token) return;
   }
 }

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use tests::Collector;
 use tests::recomputed::{
-    METRICS, Reports, WaitEnd, Wrong, by_word, count, is_error, is_good, is_judged, is_whole, label, left_by,
-    outcome, overhead, share, values, waits,
+    METRICS, Reports, WaitEnd, Wrong, by_word, count, is_eligible, is_error, is_good, is_intact, label,
+    left_by, outcome, overhead, share, values, waits,
 };
 
 pub(super) const MINUTE_MS: i64 = 60_000;
@@ -102,7 +102,7 @@ impl<'a> Check<'a> {
         let reports = self.within(asked, asked.from, asked.to);
         let wrong = &mut self.wrong;
         let at = |name: &str| format!("{path}: {name}");
-        let judged = count(&reports, is_judged);
+        let eligible = count(&reports, is_eligible);
         wrong.exact(&at("streams"), &answer["streams"], reports.len());
         let outcomes = by_word(&reports, |report| vec![outcome(report).to_owned()]);
         wrong.counts(&at("outcomes"), &answer["outcomes"], &outcomes);
@@ -111,11 +111,11 @@ impl<'a> Check<'a> {
             wrong.percentiles(&at(metric), &answer[metric], &values(&reports, metric));
             wrong.waits(&at(metric), &answer[metric]["adjusted"], &reports, metric);
         }
-        wrong.ratio(&at("integrity"), &answer["integrity"], count(&reports, is_whole), judged);
+        wrong.ratio(&at("integrity"), &answer["integrity"], count(&reports, is_intact), eligible);
         let complete = count(&reports, |report| outcome(report) == "complete");
-        wrong.ratio(&at("availability"), &answer["availability"], complete, judged);
+        wrong.ratio(&at("availability"), &answer["availability"], complete, eligible);
         let good = count(&reports, is_good);
-        wrong.ratio(&at("goodput"), &answer["goodput"], good, judged);
+        wrong.ratio(&at("goodput"), &answer["goodput"], good, eligible);
         let seconds = (asked.to - asked.from) as f64 / 1e3;
         // A period that has not passed yet is as long as what has.
         let per_second = answer["goodput"]["per_second"].as_f64().unwrap_or(-1.0);
@@ -124,7 +124,7 @@ impl<'a> Check<'a> {
         });
         let errors = count(&reports, is_error);
         wrong.exact(&at("errors.count"), &answer["errors"]["count"], errors);
-        wrong.near(&at("errors.ratio"), &answer["errors"]["ratio"], share(errors, judged));
+        wrong.near(&at("errors.ratio"), &answer["errors"]["ratio"], share(errors, eligible));
         for field in ["input_tokens", "output_tokens"] {
             let sum: u64 = reports.iter().filter_map(|report| report[field].as_u64()).sum();
             wrong.exact(&at(field), &answer[field], sum);
@@ -134,9 +134,9 @@ impl<'a> Check<'a> {
         wrong.exact(&at("previous.streams"), &previous["streams"], before.len());
         wrong.percentiles(&at("previous.ttfv"), &previous["ttfv"], &values(&before, "ttfv"));
         wrong.waits(&at("previous.ttfv"), &previous["ttfv"]["adjusted"], &before, "ttfv");
-        let judged = count(&before, is_judged);
-        wrong.ratio(&at("previous.integrity"), &previous["integrity"], count(&before, is_whole), judged);
-        wrong.ratio(&at("previous.goodput"), &previous["goodput"], count(&before, is_good), judged);
+        let eligible = count(&before, is_eligible);
+        wrong.ratio(&at("previous.integrity"), &previous["integrity"], count(&before, is_intact), eligible);
+        wrong.ratio(&at("previous.goodput"), &previous["goodput"], count(&before, is_good), eligible);
         wrong.exact(&at("previous.errors"), &previous["errors"]["count"], count(&before, is_error));
         Ok(())
     }
@@ -242,7 +242,7 @@ impl<'a> Check<'a> {
         let path = format!("/v1/breakdown{}", asked.query(&format!("&by={dimension}&limit=500")));
         let answer = self.collector.get(&path).await?;
         let reports = self.within(asked, asked.from, asked.to);
-        let bad = |reports: &[&Value]| count(reports, |report| is_judged(report) && !is_good(report));
+        let bad = |reports: &[&Value]| count(reports, |report| is_eligible(report) && !is_good(report));
         let mut by_value = BTreeMap::<String, Vec<&Value>>::new();
         for report in &reports {
             by_value.entry(label(report, dimension)).or_default().push(report);
@@ -253,15 +253,20 @@ impl<'a> Check<'a> {
             let value = group["value"].as_str().unwrap_or_default();
             let of_it = by_value.remove(value).unwrap_or_default();
             let place = format!("{path}: {value}");
-            let (wrong, judged) = (&mut self.wrong, count(&of_it, is_judged));
+            let (wrong, eligible) = (&mut self.wrong, count(&of_it, is_eligible));
             wrong.exact(&format!("{place}: streams"), &group["streams"], of_it.len());
             wrong.near(&format!("{place}: share"), &group["share"], share(of_it.len(), reports.len()));
             wrong.percentiles(&place, group, &values(&of_it, "ttfv"));
             wrong.waits(&place, &group["adjusted"], &of_it, "ttfv");
-            wrong.ratio(&format!("{place}: integrity"), &group["integrity"], count(&of_it, is_whole), judged);
-            wrong.ratio(&format!("{place}: goodput"), &group["goodput"], count(&of_it, is_good), judged);
+            wrong.ratio(
+                &format!("{place}: integrity"),
+                &group["integrity"],
+                count(&of_it, is_intact),
+                eligible,
+            );
+            wrong.ratio(&format!("{place}: goodput"), &group["goodput"], count(&of_it, is_good), eligible);
             wrong.exact(&format!("{place}: errors"), &group["errors"], count(&of_it, is_error));
-            let excess = share(bad(&of_it), bad(&reports)).zip(share(judged, count(&reports, is_judged)));
+            let excess = share(bad(&of_it), bad(&reports)).zip(share(eligible, count(&reports, is_eligible)));
             wrong.near(&format!("{place}: excess"), &group["excess"], excess.map(|(bad, all)| bad - all));
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! `/v1/slo` beside what follows from the reports: budgets, how fast they go, and day by day.
+//! `/v1/slo` against error budgets, burn rates and days recomputed from the reports.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use tests::recomputed::{Targets, Wrong, count, is_judged, outcome, values};
+use tests::recomputed::{Targets, Wrong, count, is_eligible, outcome, values};
 
 use super::answers::{Asked, Check, MINUTE_MS};
 
@@ -76,7 +76,7 @@ impl Kept {
     fn of(promise: &str, reports: &[&Value], targets: Targets) -> Self {
         if promise == "availability" {
             let good = count(reports, |report| outcome(report) == "complete");
-            return Self { certain: good, possible: good, total: count(reports, is_judged) };
+            return Self { certain: good, possible: good, total: count(reports, is_eligible) };
         }
         let (metric, within_ms) = match (targets.ttft_p95_ms, targets.e2e_p95_ms) {
             (Some(within_ms), _) => ("ttfv", within_ms),

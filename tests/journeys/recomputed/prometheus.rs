@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::Value;
-use tests::recomputed::{count, is_error, is_judged, is_whole, label, values};
+use tests::recomputed::{count, is_eligible, is_error, is_intact, label, values};
 
 use super::answers::Check;
 
@@ -29,7 +29,7 @@ impl Check<'_> {
             };
             is(&format!("llm_requests_total{{{labels}}}"), reports.len() as f64);
             is(&format!("llm_generation_errors_total{{{labels}}}"), count(reports, is_error) as f64);
-            let broken = count(reports, |report| is_judged(report) && !is_whole(report));
+            let broken = count(reports, |report| is_eligible(report) && !is_intact(report));
             is(&format!("llm_rum_broken_streams_total{{{labels}}}"), broken as f64);
             let tokens: u64 = reports.iter().filter_map(|report| report["output_tokens"].as_u64()).sum();
             if tokens > 0 {

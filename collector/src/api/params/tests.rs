@@ -1,4 +1,4 @@
-//! Ranges, steps and periods of comparison.
+//! Tests of ranges, steps and comparison periods.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn params(pairs: &[(&str, &str)]) -> Params {
     Params(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
 }
 
-/// Since when minutes are known, where those of so many hours are kept.
+/// First time with minutes, in milliseconds, if minutes are kept for `hours` hours.
 fn minutes_of(hours: i64) -> i64 {
     NOW_MS - hours * HOUR_MS
 }
@@ -120,7 +120,7 @@ fn the_period_before_is_the_same_however_it_is_cut() {
         assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{step}");
         assert_eq!(earlier.steps(step_ms), range.steps(step_ms), "{step}");
     }
-    // 10 h 9 min that begin at a known minute, and before them hours.
+    // 10 h 9 min that begin in a minute with data; the period before has hourly windows only.
     for ago in 609..=690 {
         let (from, to) = ((1_000_000 - ago) * MINUTE_MS, (1_000_000 - ago + 609) * MINUTE_MS);
         let (from, to) = (from.to_string(), to.to_string());

@@ -8,21 +8,21 @@ use crate::config::Config;
 use crate::export::prometheus::names;
 use crate::slo::error_budget::{BurnRateAlert, Objective};
 
-/// One panel, or the head of a row of them.
+/// A panel, or the heading of a row of panels.
 pub(super) enum Panel {
     Row(&'static str),
     Lines(Lines),
 }
 
-/// Lines over time.
+/// A line chart over time.
 pub(super) struct Lines {
     title: String,
     about: String,
-    /// Grafana's name for it.
+    /// Unit in Grafana's notation.
     unit: &'static str,
     width: u32,
     stacked: bool,
-    /// Where lines should not be, each with a colour.
+    /// Thresholds, each with a colour.
     bounds: Vec<(f64, &'static str)>,
     questions: Vec<Question>,
 }
@@ -32,7 +32,7 @@ struct Question {
     legend: String,
 }
 
-/// All panels, from the top to the bottom.
+/// All panels from top to bottom.
 pub(super) fn all(config: &Config) -> Vec<Panel> {
     let mut panels = vec![Panel::Row("What users wait for")];
     panels.extend(waits());
@@ -124,7 +124,7 @@ fn sides() -> Vec<Panel> {
     .collect()
 }
 
-/// How many times as fast as it may be each budget is used up. Above 1 it will not last.
+/// Burn rates of all budgets. Above 1, the budget does not last its period.
 fn budgets(config: &Config) -> Vec<Panel> {
     let mut panels = Vec::new();
     for objective in Objective::ALL {
@@ -135,7 +135,7 @@ fn budgets(config: &Config) -> Vec<Panel> {
             match profile.shares(objective) {
                 Ok(Some(shares)) => {
                     let burn_rate = format!("({}) / {}", shares.over("1h", objective), rounded(1.0 - target));
-                    // A use case may be any text, and Grafana replaces what stands in doubled braces.
+                    // A use case may be any text, and Grafana replaces text in double braces.
                     let use_case = profile.use_case.replace("{{", "{ {");
                     questions.push(asked(burn_rate, &format!("{{{{site}}}} {use_case}")));
                 }
@@ -214,7 +214,7 @@ impl Panel {
         }
     }
 
-    /// As Grafana has it.
+    /// The panel in Grafana's JSON format.
     pub(super) fn json(&self, id: usize, at: &Value) -> Value {
         match self {
             Self::Row(title) => json!({
@@ -245,7 +245,7 @@ impl Lines {
         };
         let mut bounds = self.bounds.clone();
         bounds.sort_by(|one, other| one.0.total_cmp(&other.0));
-        // The gravest comes first, and hides the others.
+        // The first alert is the most severe, and would hide others with the same limit.
         bounds.dedup_by(|other, first| other.0 == first.0);
         let base = json!({ "color": "green", "value": null });
         let steps = bounds.iter().map(|(value, color)| json!({ "color": color, "value": value }));
@@ -288,7 +288,7 @@ fn asked(expr: String, legend: &str) -> Question {
     Question { expr, legend: legend.to_owned() }
 }
 
-/// A percentile of a histogram by a label, or of all where that is empty.
+/// A percentile of a histogram by a label, or over all series if `by` is empty.
 fn quantile(q: f64, classic: PrometheusHistogram, by: &str) -> String {
     let labels = if by.is_empty() { "le".to_owned() } else { format!("le, {by}") };
     let buckets = rate(&format!("{}_bucket", classic.name()), "");
@@ -301,7 +301,7 @@ fn rate(name: &str, more: &str) -> String {
 
 const CHOSEN: &str = "site=~\"$site\",use_case=~\"$use_case\",provider=~\"$provider\",model=~\"$model\"";
 
-/// The Prometheus that the user of the dashboard chooses.
+/// The Prometheus that the viewer of the dashboard selects.
 pub(super) fn datasource() -> Value {
     json!({ "type": "prometheus", "uid": "${DS_PROMETHEUS}" })
 }

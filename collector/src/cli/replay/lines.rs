@@ -1,16 +1,16 @@
-//! Splits input into lines of any length, and holds at most a limited part of a long one in memory.
+//! Splits input into lines of any length. Memory contains at most a limited part of a long line.
 
 use std::io::{self, BufRead};
 
-/// One line, without its end.
+/// A line without its line break.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line<'a> {
     Whole(&'a [u8]),
-    /// Longer than may be; it was passed over.
+    /// Longer than the limit; its text was skipped.
     TooLong,
 }
 
-/// Reads lines that hold something.
+/// Reads the lines that are not blank.
 pub(super) struct Lines<R> {
     from: R,
     most: usize,
@@ -23,12 +23,12 @@ impl<R: BufRead> Lines<R> {
         Self { from, most, line: Vec::new(), read: 0 }
     }
 
-    /// How many lines were read, empty ones among them.
+    /// Number of lines read so far, blank lines included.
     pub(super) const fn read(&self) -> u64 {
         self.read
     }
 
-    /// The next line that is not blank, and which of all lines it is, from 1 on. `None` at the end.
+    /// The next line that is not blank, and its number from 1 on. `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<(u64, Line<'_>)>> {
         loop {
             let Some(fits) = self.fill()? else { return Ok(None) };
@@ -37,14 +37,15 @@ impl<R: BufRead> Lines<R> {
                 return Ok(Some((self.read, Line::TooLong)));
             }
             if !self.line.trim_ascii().is_empty() {
-                // Not in the branch above: the borrow would last for all turns.
+                // The return is outside the loop because the borrow checker would extend the borrow over all
+                // iterations.
                 break;
             }
         }
         Ok(Some((self.read, Line::Whole(self.line.trim_ascii()))))
     }
 
-    /// Reads up to the next line's end, and says whether it fits. `None` at the end.
+    /// Reads to the end of the next line and returns whether it fits. `None` at the end.
     fn fill(&mut self) -> io::Result<Option<bool>> {
         self.line.clear();
         let (mut length, mut ended) = (0, false);

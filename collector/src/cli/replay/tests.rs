@@ -128,7 +128,7 @@ fn memory_is_bounded_by_what_a_collector_remembers() {
         replay.note(id as u64, taken).unwrap();
         assert!(replay.earlier.records.len() <= 11, "{}", replay.earlier.records.len());
     }
-    // One that was forgotten is new again, as it would be to a collector.
+    // A stream that was evicted counts as new again, as it would in a collector.
     let taken = replay.take(line(&report(1, 100.0)).as_bytes());
     replay.note(1_001, taken).unwrap();
     let answer = serde_json::to_value(replay.close().unwrap()).unwrap();

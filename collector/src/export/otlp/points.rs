@@ -1,5 +1,5 @@
-//! Turns cumulative statistics into OTLP data points, named after OpenTelemetry's GenAI conventions where these have a
-//! name. All names: `docs/otlp.md`.
+//! Converts cumulative statistics to OTLP data points. Names follow OpenTelemetry's GenAI conventions where
+//! those define one. All names: `docs/otlp.md`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::aggregate::native_histogram::SCHEMA;
 use crate::aggregate::series::Series;
 use crate::config::{self, Temporality};
 
-/// What was counted of one series.
+/// Cumulative numbers of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesNumbers {
     outcomes: BTreeMap<&'static str, u64>,
@@ -20,23 +20,23 @@ pub(super) struct SeriesNumbers {
     histograms: [ExponentialBuckets; PrometheusHistogram::ALL.len()],
 }
 
-/// The values of one histogram.
+/// One histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct ExponentialBuckets {
     sum: f64,
     zero: u64,
-    /// By Prometheus' number of a bucket.
+    /// Counts by Prometheus' bucket index.
     counts: BTreeMap<i32, u64>,
 }
 
-/// The time that a point is about; from 0 where that is not known.
+/// Time range of a point. It starts at 0 if the start is unknown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeRange {
     pub(super) since_ns: u64,
     pub(super) now_ns: u64,
 }
 
-/// One series, and when it was counted.
+/// A series with its numbers and their time range.
 pub(super) type SeriesPoint<'a> = (&'a Series, SeriesNumbers, TimeRange);
 
 impl SeriesNumbers {
@@ -49,7 +49,7 @@ impl SeriesNumbers {
         }
     }
 
-    /// What has come since.
+    /// The difference to earlier numbers.
     pub(super) fn since(&self, before: &Self) -> Self {
         let outcomes = difference(&self.outcomes, &before.outcomes);
         let mut histograms = before.histograms.iter();
@@ -95,13 +95,13 @@ impl ExponentialBuckets {
             sum: Some(self.sum),
             scale: i32::from(SCHEMA),
             zero_count: self.zero,
-            // Prometheus names a bucket after its upper edge, OTLP after its lower.
+            // Prometheus numbers a bucket by its upper edge, OTLP by its lower one.
             positive: Some(Buckets { offset: first - 1, bucket_counts: dense.collect() }),
         }
     }
 }
 
-/// One message about all of them.
+/// One message with all points.
 pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Request {
     let temporality = match settings.temporality {
         Temporality::Delta => 1,
@@ -175,7 +175,7 @@ fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {
     }
 }
 
-/// By the conventions where they know the same thing, else by a name of ours.
+/// Metric name: from the conventions if they define the same metric, otherwise our own.
 const fn name(classic: PrometheusHistogram) -> &'static str {
     match classic {
         PrometheusHistogram::FirstToken => "gen_ai.client.operation.time_to_first_chunk",

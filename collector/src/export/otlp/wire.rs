@@ -73,7 +73,7 @@ pub(super) struct NumberPoint {
     pub(super) start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
     pub(super) time_unix_nano: u64,
-    /// One of two kinds: 0 has to be written too.
+    /// Member of a `oneof`: it must be encoded even if it is 0.
     #[prost(sfixed64, optional, tag = "6")]
     pub(super) as_int: Option<i64>,
     #[prost(message, repeated, tag = "7")]
@@ -130,7 +130,7 @@ pub(super) struct AnyValue {
     pub(super) string_value: Option<String>,
 }
 
-/// What an endpoint answers.
+/// Response of an endpoint.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Answer {
     #[prost(message, optional, tag = "1")]

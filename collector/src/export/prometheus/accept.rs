@@ -3,18 +3,18 @@
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, HeaderValue};
 
-/// A form of the metrics.
+/// An exposition format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpositionFormat {
-    /// Prometheus' text format 0.0.4: classic buckets alone.
+    /// Prometheus text format 0.0.4: classic buckets only.
     Text,
     /// Delimited protobuf messages: classic and native buckets, and exemplars.
     Protobuf,
 }
 
 impl ExpositionFormat {
-    /// Protobuf when it is named and liked no less than plain text, otherwise text. Who names it can read
-    /// native histograms: Prometheus asks for it only where they are enabled.
+    /// Protobuf if the client names it with at least the priority of plain text; otherwise text. Prometheus
+    /// names it only if its native histograms are enabled.
     pub(super) fn wanted(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(ACCEPT).into_iter().filter_map(|line| line.to_str().ok());
         let (mut protobuf, mut text) = (0.0f64, 0.0f64);

@@ -9,13 +9,13 @@ use crate::aggregate::cumulative_stats::{PrometheusHistogram, bucket_of};
 use crate::aggregate::series::Series;
 use crate::store::query::StoredStream;
 
-/// The newest stream of each bucket that has a recent one.
+/// The newest stream of each bucket that has a recent stream.
 #[derive(Default)]
 pub(super) struct Exemplars(HashMap<Series, HashMap<(usize, usize), Exemplar>>);
 
 impl Exemplars {
-    /// Takes streams newest first. Open ones are not counted yet and stand for nothing; nor do those that
-    /// count as `other`, as their own labels are in no series.
+    /// Chooses from streams sorted newest first. Skips open streams, which are not counted yet, and streams
+    /// that count as `other`, because no series has their labels.
     pub(super) fn of(newest: &[StoredStream]) -> Self {
         let mut exemplars = Self::default();
         for stored in newest {
@@ -28,7 +28,7 @@ impl Exemplars {
         exemplars
     }
 
-    /// The stream that stands for a bucket of a series.
+    /// The exemplar of a bucket of a series.
     pub(super) fn get(
         &self,
         series: &Series,

@@ -1,6 +1,6 @@
-//! Names of the metrics, for the exposition, the alert rules and the Grafana dashboard. Histograms are named by
-//! [`PrometheusHistogram`](crate::aggregate::cumulative_stats::PrometheusHistogram). Definitions:
-//! `docs/prometheus.md#metrics`.
+//! Names of the metrics, for the exposition, the alert rules and the Grafana dashboard.
+//! [`PrometheusHistogram`](crate::aggregate::cumulative_stats::PrometheusHistogram) names the histograms.
+//! Definitions: `docs/prometheus.md#metrics`.
 
 pub(crate) const REQUESTS: &str = "llm_requests_total";
 pub(crate) const ERRORS: &str = "llm_generation_errors_total";

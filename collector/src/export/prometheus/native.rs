@@ -1,11 +1,11 @@
-//! Adds native buckets and exemplars to messages of the `prometheus` crate, which lacks both. They are written as
-//! unknown fields, by the schema of `io/prometheus/client/metrics.proto`.
+//! Adds native buckets and exemplars to messages of the `prometheus` crate, which lacks both. It writes them
+//! as unknown fields with the numbers of `io/prometheus/client/metrics.proto`.
 
 use prometheus::proto::{Bucket, Histogram};
 
 use crate::aggregate::native_histogram::{NativeHistogram, SCHEMA};
 
-/// A single stream that stands for a bucket.
+/// A single stream that exemplifies a bucket.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Exemplar {
     pub(super) stream_id: String,
@@ -14,7 +14,7 @@ pub(super) struct Exemplar {
     pub(super) received_ms: i64,
 }
 
-/// Adds the native buckets to a classic histogram of the same values.
+/// Adds native buckets to a classic histogram of the same values.
 pub(super) fn add_native(histogram: &mut Histogram, native: &NativeHistogram) {
     let (mut spans, mut deltas) = (Vec::new(), Vec::new());
     let (mut end, mut before) = (0, 0);
@@ -31,7 +31,7 @@ pub(super) fn add_native(histogram: &mut Histogram, native: &NativeHistogram) {
     }
     let fields = histogram.special_fields.mut_unknown_fields();
     fields.add_varint(5, zigzag(i64::from(SCHEMA)));
-    // Without a threshold an empty histogram would pass for a classic one.
+    // Without a threshold, an empty histogram would look like a classic one.
     fields.add_fixed64(6, SMALLEST.to_bits());
     fields.add_varint(7, native.zero());
     for span in spans {
@@ -40,8 +40,8 @@ pub(super) fn add_native(histogram: &mut Histogram, native: &NativeHistogram) {
     fields.add_length_delimited(13, deltas);
 }
 
-/// Says which stream stands for a classic bucket. Prometheus takes a native histogram's exemplars from
-/// there too.
+/// Adds an exemplar to a classic bucket. Prometheus also takes the exemplars of a native histogram from
+/// there.
 pub(super) fn add_exemplar(bucket: &mut Bucket, exemplar: &Exemplar) {
     let (mut label, mut time, mut message) = (Vec::new(), Vec::new(), Vec::new());
     bytes_field(&mut label, 1, b"stream_id");
@@ -78,7 +78,7 @@ const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
-/// What Prometheus' own client libraries take: 2^-128.
+/// Default zero threshold of Prometheus' client libraries: 2^-128.
 const SMALLEST: f64 = 2.938_735_877_055_719e-39;
 
 const FIXED64: u64 = 1;
@@ -88,7 +88,7 @@ const DELIMITED: u64 = 2;
 mod tests {
     use super::*;
 
-    /// Bytes of the fields 5, 6, 7, 12 and 13, in the order of their numbers.
+    /// The values of fields 5, 6, 7, 12 and 13, sorted by number.
     fn fields(native: &NativeHistogram) -> Vec<(u32, String)> {
         let mut histogram = Histogram::default();
         add_native(&mut histogram, native);
@@ -109,7 +109,7 @@ mod tests {
             (5, "Varint(6)".to_owned()),
             (6, format!("Fixed64({})", SMALLEST.to_bits())),
             (7, "Varint(3)".to_owned()),
-            // Two from bucket -8 on, then fourteen empty ones and one.
+            // Two buckets from -8 on, then a gap of fourteen and one more bucket.
             (12, "LengthDelimited([8, 15, 16, 2])".to_owned()),
             (12, "LengthDelimited([8, 28, 16, 1])".to_owned()),
             (13, "LengthDelimited([4, 6, 7])".to_owned()),

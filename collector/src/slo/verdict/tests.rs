@@ -2,7 +2,7 @@ use beacon::{Outcome, StreamReport};
 
 use super::*;
 
-/// Streams that end so after that wait, as many as said.
+/// Outcome, wait in milliseconds and number of streams.
 type Streams = [(Outcome, f64, usize)];
 
 fn stats(streams: &Streams) -> WindowStats {
@@ -230,7 +230,7 @@ fn the_verdict_names_the_worst_use_case() {
         "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 798 ms \
          (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target. As badly off: batch_rag.",
     );
-    // Neither a use case that waits for the end, nor one without targets, is held to those of another.
+    // Each use case is judged by its own targets: one waits for the end, another has no targets.
     let slow = &[(Complete, 1_500.0, 1_000)][..];
     check_all(
         &[("chat", &[(Complete, 800.0, 500)]), ("batch_rag", slow), ("poems", failing)],

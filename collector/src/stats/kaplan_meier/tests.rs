@@ -13,12 +13,13 @@ fn quantile(happened: &[f64], cut_short: &[f64], q: f64) -> Option<f64> {
     CensoredWaits::new(&histogram(happened), [&histogram(cut_short), &Histogram::default()]).quantile(q)
 }
 
-/// Weeks until a relapse with 6-MP, and weeks after which the others were no longer seen: the example that
-/// texts on survival explain the estimate by.
+/// Weeks until relapse under 6-MP, and weeks until the other patients left the study: the standard example in
+/// texts on survival analysis.
 const RELAPSES: [f64; 9] = [6.0, 6.0, 6.0, 7.0, 10.0, 13.0, 16.0, 22.0, 23.0];
 const UNTIL_THEN: [f64; 12] = [6.0, 9.0, 10.0, 11.0, 17.0, 19.0, 20.0, 25.0, 32.0, 32.0, 34.0, 35.0];
 
-/// Freireich and others 1963, as Stata's manual of survival lists it: week, survivors, their interval.
+/// Freireich et al. 1963, as listed in Stata's manual of survival analysis: week, survivors, confidence
+/// interval.
 const PUBLISHED: [(f64, f64, f64, f64); 7] = [
     (6.0, 0.8571, 0.6197, 0.9516),
     (7.0, 0.8067, 0.5631, 0.9228),
@@ -80,7 +81,7 @@ fn a_folded_curve_has_the_same_shares_at_fewer_waits() {
     }
 }
 
-/// By the definition, one wait after the other, in whole numbers: the share that is left, as a fraction.
+/// By definition, one wait after the other in integers: the surviving share as a fraction.
 fn survivors(mut waits: Vec<(f64, bool)>, until: f64) -> (u128, u128) {
     waits.sort_by(|(a, a_cut), (b, b_cut)| a.total_cmp(b).then(a_cut.cmp(b_cut)));
     let (mut over, mut under) = (1, 1);
@@ -113,10 +114,10 @@ fn split(waits: &[(f64, bool)]) -> (Vec<f64>, Vec<f64>) {
 }
 
 proptest! {
-    /// 26 factors up to 26 are below 2^128 by a hundred.
+    /// The waits are limited to 26, since the product of 26 factors up to 26 is below 2^128.
     #[test]
     fn it_is_the_exact_estimate_of_waits_on_the_buckets(raw in waits(27)) {
-        // Waits in the order of their buckets: within one the convention decides.
+        // Replaces waits by bucket numbers: within a bucket the convention decides the order.
         let on_buckets: Vec<_> =
             raw.iter().map(|(wait, cut_short)| (f64::from(index_of(*wait)), *cut_short)).collect();
         let (happened, cut_short) = split(&raw);
@@ -135,7 +136,7 @@ proptest! {
         for reached in CensoredWaits::new(&happened, [&cut_short, &nobody]).curve(0) {
             let (over, under) = survivors(raw.clone(), reached.wait_ms);
             let exact = 1.0 - over as f64 / under as f64;
-            // As if each wait that was cut short had ended before the tokens of its bucket.
+            // Counts each censored wait as if it had ended before the tokens of its bucket.
             let other: Vec<_> = raw
                 .iter()
                 .map(|(wait, cut)| (f64::from(index_of(*wait)) * 2.0 + f64::from(u8::from(!cut)), *cut))
@@ -172,7 +173,7 @@ proptest! {
     }
 }
 
-/// Twenty thousand people with a patience of their own, before a server with its own times.
+/// Simulates 20,000 users with random patience and random server times.
 #[test]
 fn leavers_hide_a_slow_tail_that_the_estimate_shows() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -7,37 +7,37 @@ use ureq::Agent;
 
 use crate::config::ClickHouse;
 
-/// Why ClickHouse did not do what it was told.
+/// Why a request to ClickHouse failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClickHouseError {
-    /// No answer came: it is away, or too slow.
+    /// No response: the server is unreachable or too slow.
     #[error("ClickHouse does not answer")]
     Away(#[source] Box<ureq::Error>),
-    /// It answered with a refusal.
+    /// The server responded with an error.
     #[error("ClickHouse answered {status}: {answer_start}")]
     Refused {
         /// HTTP status.
         status: u16,
-        /// The beginning of its answer.
+        /// The beginning of the response.
         answer_start: String,
     },
-    /// It confirmed when nobody waited any more.
+    /// The confirmation came after the publishing thread was abandoned.
     #[error("ClickHouse confirmed too late")]
     TooLate,
-    /// A row is not what was asked for.
+    /// A row of the response does not have the expected form.
     #[error("ClickHouse answered with a row that cannot be read")]
     Row(#[from] serde_json::Error),
-    /// A later version of the collector made the tables.
+    /// A later version of the collector created the tables.
     #[error("the tables in ClickHouse have layout {found}, and this version knows {known}")]
     Newer {
-        /// Layout of the tables.
+        /// Schema version of the tables.
         found: u32,
-        /// Layout known here.
+        /// Latest schema version that this collector supports.
         known: u32,
     },
 }
 
-/// Speaks to one server, or to the balancer in front of some.
+/// Client of one server or of one load balancer.
 pub(super) struct Client {
     agent: Agent,
     config: ClickHouse,
@@ -54,12 +54,12 @@ impl Client {
             .max_redirects(0)
             .max_idle_connections_per_host(MOST_IDLE)
             .max_idle_connections(MOST_IDLE)
-            // One that the environment names is for what is far away.
+            // A proxy from the environment is meant for remote hosts, not for the database.
             .proxy(None)
             .build();
         let password = config.password.as_ref().map(|password| {
             let mut value = HeaderValue::from_bytes(password.bytes()).expect("the configuration is checked");
-            // It prints as nothing.
+            // Keeps the password out of debug output.
             value.set_sensitive(true);
             value
         });
@@ -70,23 +70,23 @@ impl Client {
         &self.config.database
     }
 
-    /// A table of the collector's database, as it stands in statements.
+    /// Qualified name of a table of the collector, for statements.
     pub(super) fn table(&self, name: &str) -> String {
         format!("{}.llm_rum_{name}", self.config.database)
     }
 
-    /// Runs a statement; what it answers is of no interest.
+    /// Runs a statement and ignores its response.
     pub(super) fn execute(&self, statement: &str) -> Result<(), ClickHouseError> {
         self.post(None, statement.as_bytes()).map(|_| ())
     }
 
-    /// Inserts rows, one JSON array a line.
+    /// Inserts rows: one JSON array per line.
     pub(super) fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
         let statement = format!("INSERT INTO {} ({columns}) FORMAT JSONCompactEachRow", self.table(table));
         self.post(Some(&statement), rows).map(|_| ())
     }
 
-    /// Answers a query with its rows, one JSON array a line.
+    /// Runs a query and returns its rows: one JSON array per line.
     pub(super) fn query(&self, query: &str) -> Result<String, ClickHouseError> {
         self.post(None, format!("{query} FORMAT JSONCompactEachRow").as_bytes())
     }
@@ -114,7 +114,7 @@ impl Client {
     }
 }
 
-/// A label as a literal of ClickHouse's SQL: pages choose what stands in it.
+/// Quotes a label as a string literal of ClickHouse's SQL. Pages choose the characters of labels.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('\'');
@@ -128,10 +128,10 @@ pub(super) fn quote(text: &str) -> String {
     quoted
 }
 
-/// The status says whether all went well only when the answer is held back until it is whole. Numbers are
-/// to come as numbers. A partition holds all that is said of a window, so that none has to look at another.
-/// Newer servers collect inserts of many clients unless told otherwise, and then a profile may let them confirm
-/// what is not written yet.
+/// `wait_end_of_query` makes the HTTP status reliable: ClickHouse buffers the response until the query has
+/// ended. Numbers arrive as numbers, not as strings. All versions of a window are in one partition, so
+/// `FINAL` need not merge across partitions. Newer servers batch the inserts of many clients by default, and
+/// a profile may then let them confirm rows before they are written.
 const SETTINGS: [(&str, &str); 4] = [
     ("wait_end_of_query", "1"),
     ("output_format_json_quote_64bit_integers", "0"),
@@ -139,7 +139,7 @@ const SETTINGS: [(&str, &str); 4] = [
     ("async_insert", "0"),
 ];
 
-/// Two questions that ask several things at once find their connections again.
+/// Enough idle connections for two API requests that run several queries at once.
 const MOST_IDLE: usize = 16;
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);

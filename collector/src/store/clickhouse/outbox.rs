@@ -1,5 +1,5 @@
-//! The outbox: changes in this collector's file that ClickHouse lacks. It survives a crash, as it is written in the
-//! transactions that change the file.
+//! The outbox: changes in this collector's file that ClickHouse lacks. It survives a crash, because the
+//! transactions that change the file also write the outbox.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,51 +21,52 @@ use crate::store::rollups::key::GroupByMask;
 pub(super) struct Outbox {
     connection: Connection,
     series: HashMap<SeriesId, Series>,
-    /// Limit for the statistics of one read, where it is reached before the limit of rows.
+    /// Limit for the bytes of statistics in one read. It applies beside the limit of rows.
     most_bytes: usize,
 }
 
-/// A minute of a series that has changed.
+/// A window that changed.
 pub(super) struct ChangedWindow {
     pub(super) minute: i64,
     pub(super) stats: EncodedStats,
     pub(super) series: Series,
     id: SeriesId,
-    /// Of the flush that changed it last.
+    /// Number of the flush that changed it last.
     mark: i64,
 }
 
-/// Statistics as the file holds them: there are thousands, and pages choose how much memory they take.
+/// Encoded statistics. One read returns thousands, and decoded their size depends on the values that pages
+/// send.
 pub(super) struct EncodedStats(Vec<u8>);
 
-/// Five minutes, an hour or a day.
+/// A rollup's span: five minutes, an hour or a day.
 pub(super) struct RollupSpan {
     pub(super) length: i64,
     pub(super) start: i64,
-    /// Its sums are those of its minutes.
+    /// Whether the rollups of the span are complete: they equal the sum of their minutes.
     pub(super) stands: bool,
     changes: i64,
 }
 
-/// A sum over a span.
+/// One rollup of a span.
 pub(super) struct RollupRow {
-    /// Which labels it tells apart.
+    /// Bits of the [`GroupByMask`].
     pub(super) mask: i64,
     pub(super) series: Series,
     pub(super) stats: EncodedStats,
 }
 
-/// A kept sample that has changed.
+/// A sampled stream that changed.
 pub(super) struct SampleChange {
     pub(super) day: i64,
     pub(super) id: StreamId,
-    /// `None` when it is none any more.
+    /// `None` if the stream was removed from the sample.
     pub(super) row: Option<SampleRow>,
-    /// Of the flush that changed it last.
+    /// Number of the flush that changed it last.
     mark: i64,
 }
 
-/// A kept sample.
+/// A sampled stream.
 #[derive(Default)]
 pub(super) struct SampleRow {
     pub(super) kinds: i64,
@@ -76,12 +77,12 @@ pub(super) struct SampleRow {
     pub(super) series: Series,
 }
 
-/// Which revisions of streams there are.
+/// Progress through the revisions of streams.
 pub(super) struct SeqNos {
     pub(super) remembered_from: SeqNo,
-    /// ClickHouse has those before it.
+    /// ClickHouse has all revisions before this one.
     pub(super) sent: SeqNo,
-    /// The file has those before it.
+    /// The file has all revisions before this one.
     pub(super) stored: SeqNo,
 }
 
@@ -89,17 +90,18 @@ impl Outbox {
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(folder.join(STORE_FILE))?;
         connection.busy_timeout(Duration::from_secs(5))?;
-        // What a power cut takes of it is sent again.
+        // If a power failure undoes a commit, the rows are sent again.
         connection.pragma_update(None, "synchronous", "normal")?;
         Ok(Self { connection, series: HashMap::new(), most_bytes: BYTES_AT_A_TIME })
     }
 
-    /// Name of this collector: random, and as old as its file.
+    /// Identifier of this collector: random, created with its file.
     pub(super) fn collector(&self) -> Result<String, StoreError> {
         Ok(self.connection.query_row("SELECT id FROM collector", [], |row| row.get(0))?)
     }
 
-    /// A version above all before it and above `seen`. Whatever is read from now on may bear it.
+    /// Returns a version above all earlier versions and above `seen`. Rows that are read afterwards may carry
+    /// it.
     pub(super) fn next_version(&self, seen: u64) -> Result<u64, StoreError> {
         let next = "UPDATE collector SET version = max(version, ?1) + 1 RETURNING version";
         let version: i64 =
@@ -107,7 +109,7 @@ impl Outbox {
         Ok(version.cast_unsigned())
     }
 
-    /// Some minutes that have changed.
+    /// Some of the changed windows.
     pub(super) fn windows(&mut self) -> Result<Vec<ChangedWindow>, StoreError> {
         let snapshot = self.connection.unchecked_transaction()?;
         let mut statement = snapshot.prepare_cached(
@@ -134,7 +136,7 @@ impl Outbox {
         Ok(windows)
     }
 
-    /// ClickHouse has these. What has changed since they were read stays.
+    /// Removes windows that ClickHouse has confirmed. A window that changed since it was read stays.
     pub(super) fn sent_windows(&mut self, windows: &[ChangedWindow]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut delete = transaction
@@ -147,8 +149,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Some spans that ClickHouse takes for the opposite or knows nothing of; of those that stand also where their
-    /// sums have changed.
+    /// Some spans whose published state differs from `stands`, or that were never published. Complete spans
+    /// are also listed if they changed since they were published.
     pub(super) fn spans(&self, stands: bool) -> Result<Vec<RollupSpan>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT length, start, changes FROM spans
@@ -162,7 +164,7 @@ impl Outbox {
         Ok(spans.collect::<Result<_, _>>()?)
     }
 
-    /// The sums over a span, by their labels' numbers from this one on: some, and the number to go on from.
+    /// Some rollups of a span, by label id from `from` on, and the id to continue from.
     pub(super) fn sums(
         &self,
         span: &RollupSpan,
@@ -187,9 +189,9 @@ impl Outbox {
         Ok((sums, None))
     }
 
-    /// Those of which all sums are as they were when these were read stand, the others do not: what was read of
-    /// them is of two moments. An hour whose minutes are gone has nothing else to be asked for: it is left out, and
-    /// stays what it was.
+    /// Marks each span complete if it has not changed since it was read, and otherwise incomplete, because
+    /// its rows come from two snapshots. A changed span of a sealed hour is left out: without minutes,
+    /// queries have nothing else to read, so the published state must stay.
     pub(super) fn recheck(&self, spans: &mut Vec<RollupSpan>) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT changes = ?3 AND summed = changes, frozen FROM spans WHERE length = ?1 AND start = ?2",
@@ -209,7 +211,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// ClickHouse knows of these spans.
+    /// Records which state of these spans ClickHouse has.
     pub(super) fn mark_published(&mut self, spans: &[RollupSpan]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut update =
@@ -223,7 +225,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Some kept samples that have changed.
+    /// Some of the changed samples.
     pub(super) fn samples(&self) -> Result<Vec<SampleChange>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT day, stream, mark, kinds, waited_ms, outcome, received_ms, report,
@@ -251,7 +253,7 @@ impl Outbox {
         Ok(changes.collect::<Result<_, _>>()?)
     }
 
-    /// ClickHouse has these. What has changed since they were read stays.
+    /// Removes samples that ClickHouse has confirmed. A sample that changed since it was read stays.
     pub(super) fn sent_samples(&mut self, samples: &[SampleChange]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut delete = transaction
@@ -264,7 +266,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// All counts, as one transaction left them.
+    /// Counters and the number of finalized streams, from one snapshot.
     pub(super) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         ingest_totals(&self.connection)
     }
@@ -278,7 +280,7 @@ impl Outbox {
         })?)
     }
 
-    /// ClickHouse has all revisions before this place.
+    /// Records that ClickHouse has all revisions before this one.
     pub(super) fn mark_sent_before(&self, before: SeqNo) -> Result<(), StoreError> {
         self.connection.prepare_cached("UPDATE collector SET sent = ?1")?.execute([before.cast_signed()])?;
         Ok(())
@@ -318,7 +320,8 @@ mod tests {
     use crate::config::{self, Sync};
     use crate::store::writer::Writer;
 
-    /// A store with so many sums over the same five minutes, and what publishes it, little by little.
+    /// Creates a store with `sums` rollups over the same five minutes, and an outbox that reads them in small
+    /// steps.
     fn outbox(folder: &Path, sums: u64) -> Outbox {
         drop(Writer::open(folder, Sync::Normal, config::Store::default()).unwrap());
         let outbox = Outbox { most_bytes: 1, ..Outbox::open(folder).unwrap() };
@@ -364,7 +367,7 @@ mod tests {
             spans.iter().map(|span| span.stands).collect::<Vec<_>>()
         };
         assert_eq!(recheck(), [true]);
-        // Made anew: what was sent may be of both.
+        // The span was rebuilt: the rows sent may come from both states.
         outbox.connection.execute("UPDATE spans SET changes = 4, summed = 4", []).unwrap();
         assert_eq!(recheck(), [false]);
         outbox.connection.execute("UPDATE spans SET frozen = 1", []).unwrap();

@@ -21,8 +21,8 @@ use crate::store::stream_index::StreamIndex;
 use crate::time;
 use round::{PublishState, Shared};
 
-/// A running thread; when dropped it publishes once more and ends. What ClickHouse does not take soon then waits for
-/// the next start.
+/// Handle of the running thread. Dropping it publishes once more and ends the thread. Changes that ClickHouse
+/// does not confirm in time are sent after the next start.
 pub(crate) struct Publisher {
     wake: Option<SyncSender<()>>,
     /// Closed when the thread ends.
@@ -31,7 +31,7 @@ pub(crate) struct Publisher {
     shared: Arc<Shared>,
 }
 
-/// When this collector last published all that it had.
+/// Time of the last complete publication.
 #[derive(Clone)]
 pub(crate) struct PublishStatus(Arc<Shared>);
 
@@ -70,7 +70,7 @@ impl Publisher {
         Ok(Self { wake: Some(wake), ended, thread: Some(thread), shared })
     }
 
-    /// What others have said, the first that was not given yet.
+    /// Takes the oldest revision of a peer that was not taken yet.
     pub(crate) fn next_peer_revision(&self) -> Option<PeerRevision> {
         self.shared.peer_revisions.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
@@ -91,21 +91,21 @@ impl Drop for Publisher {
             return;
         }
         if let Some(thread) = self.thread.take() {
-            // A panic there was told where it happened, and must not become two.
+            // The panic was logged where it happened. A second panic here would abort the process.
             let _panicked = thread.join();
         }
     }
 }
 
 impl PublishStatus {
-    /// Seconds since everything was published that there was.
+    /// Seconds since the last complete publication.
     pub(crate) fn lag_seconds(&self, now_ms: i64) -> f64 {
         (now_ms - self.0.published_ms.load(Ordering::Relaxed)).max(0) as f64 / 1e3
     }
 }
 
 impl PublishState {
-    /// The first round comes at once: until then there may be no tables to query.
+    /// Publishes the first time without delay, because the tables may not exist before.
     fn run(&mut self, woken: &Receiver<()>, every: Duration) {
         let (mut failures, mut wait) = (0_u32, Duration::ZERO);
         loop {
@@ -133,7 +133,8 @@ impl PublishState {
         }
     }
 
-    /// One round. What was sent and not confirmed is sent again in the next, as it stands then.
+    /// One round. Rows that were sent but not confirmed are sent again in the next round, in their state at
+    /// that time.
     fn publish(&mut self) -> Result<(), StoreError> {
         let began_ms = time::now_ms();
         if !self.is_ready {
@@ -142,9 +143,10 @@ impl PublishState {
             self.is_ready = true;
         }
         self.version = self.outbox.next_version(self.version)?;
-        // Read before the windows: a stream that others hear of is in a window that they can read.
+        // Must be read before the windows: when a peer reads a stream, the window of that stream must be
+        // readable too.
         let seq_nos = self.outbox.seq_nos()?;
-        // A round that fails after it has sent streams leaves it to the next to hear of them.
+        // If a round fails after it has sent streams, the next round reads the peers' revisions of them.
         let unread_from = *self.unread_from.get_or_insert(seq_nos.sent);
         self.send_spans(false)?;
         self.send_windows()?;
@@ -160,9 +162,9 @@ impl PublishState {
     }
 }
 
-/// While ClickHouse is away, rounds come slower, and never so slow that its return goes unseen for long.
+/// Rounds slow down while ClickHouse is unreachable, up to a limit, so that its return is noticed soon.
 const MOST_DOUBLINGS: u32 = 3;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Less than the whole of a stop may take, as the disk needs some of it.
+/// Less than the time limit of a shutdown, because the disk needs a part of that time.
 const LAST_WITHIN: Duration = Duration::from_secs(10);

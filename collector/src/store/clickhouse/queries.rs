@@ -36,7 +36,7 @@ impl ClusterTables {
         Self { client: Client::new(clickhouse), finalize_after_ms, samples: config.store.samples }
     }
 
-    /// Hands out windows that cover what is asked for, each with its first minute.
+    /// Calls `each` with the windows that cover the range, and the first minute of each.
     pub(in crate::store) fn windows(
         &self,
         asked: &WindowsQuery<'_>,
@@ -45,7 +45,7 @@ impl ClusterTables {
         self.sums(asked, None, |start, _, stats| each(start, stats))
     }
 
-    /// Hands out sums over what is asked for, each with its value of a dimension.
+    /// Calls `each` with the sums over the range, and the value of the dimension in each.
     pub(in crate::store) fn windows_by(
         &self,
         asked: &WindowsQuery<'_>,
@@ -77,8 +77,8 @@ impl ClusterTables {
         }
         let pieces: Vec<_> =
             pieces.iter().map(|(collector, piece)| of_piece(collector, piece, mask)).collect();
-        // All of it is about columns of the key, which versions of a row share: it may come before the last of
-        // them is chosen, and then only rows that are asked for are read as a whole.
+        // The condition uses only columns of the key, which all versions of a row share. `PREWHERE` can
+        // therefore filter before `FINAL` picks the last version, and only matching rows are read as a whole.
         let _infallible = write!(
             query,
             " FROM {} FINAL PREWHERE ({}){} GROUP BY at, value ORDER BY at, value",
@@ -93,9 +93,9 @@ impl ClusterTables {
         })
     }
 
-    /// Which windows of which collector cover the range. A sum of one stands or not whatever others do. Before a
-    /// collector publishes a minute, it says that its five minutes and its hour do not stand: where it has said
-    /// nothing, it has nothing.
+    /// Windows of each collector that cover the range. Whether a rollup is complete is a matter of its
+    /// collector alone. Before a collector publishes a minute, it marks the rollups of its five minutes and
+    /// its hour as incomplete. A span without a mark therefore has no data.
     fn pieces(&self, asked: &WindowsQuery<'_>) -> Result<Vec<(String, CoverPiece)>, StoreError> {
         let (from, to) = asked.minutes;
         let query = format!(
@@ -108,7 +108,8 @@ impl ClusterTables {
             &self.client.query(&query)?,
             |(collector, length, start, stands, countries): (String, i64, i64, u8, u8)| {
                 let Spans { standing, touched } = known.entry(collector).or_default();
-                // Of an hour that stands, each five minutes with something in them are told of by themselves.
+                // A complete hour says nothing about its parts: each five minutes with data have a row of
+                // their own.
                 if length == FIVE_MINUTES || length == HOUR_MINUTES && stands == 0 {
                     touched.extend((start..start + length).step_by(FIVE_MINUTES as usize));
                 }
@@ -126,14 +127,14 @@ impl ClusterTables {
         Ok(covered.collect())
     }
 
-    /// What came in and what became of it, at all collectors. Of two that counted revisions of one stream,
-    /// one has given way: its report is counted as what it would have been at the other.
+    /// Ingest totals of all collectors. If two collectors counted revisions of one stream, one of them has
+    /// yielded. Its report is then counted as the other collector would have counted it.
     pub(in crate::store) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         let table = self.client.table("counts");
         let query = format!("SELECT kind, site, word, sum(n) FROM {table} FINAL GROUP BY kind, site, word");
         let (mut counts, mut counted) = (BTreeMap::new(), 0);
         rows::each(&self.client.query(&query)?, |(kind, site, word, n): (String, String, String, u64)| {
-            // A kind of a later version is left as it is.
+            // Skips kinds that only a later version knows.
             match Kind::ALL.into_iter().find(|known| known.as_str() == kind) {
                 Some(COUNTED) => counted = n,
                 Some(kind) => _ = counts.insert(CountKey { kind, site, word }, n),
@@ -144,10 +145,10 @@ impl ClusterTables {
         Ok(IngestTotals { counts: Counts::new(counts), counted }.merged_over_peers())
     }
 
-    /// Streams that have neither ended nor been idle for so long that they are finalized.
+    /// Number of streams that are neither ended nor idle for long enough to be finalized.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
-        // The latest revision of a stream may have come before an earlier one.
+        // Revisions can arrive out of order.
         let query = format!(
             "SELECT count() FROM (
                 SELECT argMax((is_open, received_ms, {LABELS}), (rev, collector, place)) AS latest
@@ -163,7 +164,7 @@ impl ClusterTables {
         Ok(open)
     }
 
-    /// What came within `ms` before `now_ms`, as far as it is published.
+    /// Published activity within `ms` before `now_ms`.
     pub(in crate::store) fn recent(
         &self,
         filter: &Filter,
@@ -180,7 +181,7 @@ impl ClusterTables {
         );
         let mut ended = BTreeMap::new();
         rows::each(&self.client.query(&query)?, |(word, count): (String, u64)| {
-            // One of a later version is told of by that version.
+            // Skips outcomes that only a later version knows.
             let known = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
             ended.extend(known.map(|outcome| (outcome.as_str(), count)));
             Ok(())
@@ -201,7 +202,8 @@ impl ClusterTables {
             true => self.has_ended("latest.5", "latest.4", time::now_ms()),
             false => "1".to_owned(),
         };
-        // Collectors count their streams each for themselves: over all, time and chance give the order.
+        // Each collector numbers its own streams. Across collectors, the time and a hash of the id give the
+        // order.
         let query = format!(
             "SELECT latest.1, latest.2, latest.4 * {CHANCES} + cityHash64(id) % {CHANCES} AS at FROM (
                 SELECT id, argMax((collector, place, outcome, received_ms, is_open, {LABELS}),
@@ -246,12 +248,13 @@ impl ClusterTables {
                 Ok(())
             },
         )?;
-        // One that went meanwhile is no longer kept.
+        // A report that was evicted in the meantime is missing here.
         let in_order = seq_nos.iter().map(|(collector, seq, _)| (collector.clone(), *seq));
         Ok(in_order.filter_map(|key| reports.remove(&key)).collect())
     }
 
-    /// Reports that outlive the newest. What all collectors kept holds what one would have kept.
+    /// Sampled reports. The union of all collectors' samples contains the sample that one collector would
+    /// have kept.
     pub(in crate::store) fn samples(&self, asked: &SamplesQuery) -> Result<StreamsPage, StoreError> {
         let (score, order) = match asked.sample {
             SampleKind::Slowest => ("waited_ms", "waited_ms"),
@@ -292,7 +295,7 @@ impl ClusterTables {
         Ok(streams)
     }
 
-    /// One stored report: of the newest, or of the samples.
+    /// One stored report: from the newest reports or from the samples.
     pub(in crate::store) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
         let newest = format!(
             "SELECT received_ms, country, report FROM {} WHERE id = '{id:032x}'
@@ -331,7 +334,7 @@ fn in_filter(filter: &Filter) -> String {
     asked.map(|(name, value)| format!(" AND {name} = {}", quote(value))).collect()
 }
 
-/// The same over a tuple that holds all labels from a position on.
+/// The filter as a condition on a tuple that contains all labels from position `first` on.
 fn in_latest(filter: &Filter, first: usize) -> String {
     let asked = filter.labels().enumerate();
     let asked = asked.filter_map(|(at, (name, value))| Some((at + first, as_written(name, value?))));
@@ -340,21 +343,22 @@ fn in_latest(filter: &Filter, first: usize) -> String {
 
 fn as_written<'a>(label: &str, value: &'a str) -> &'a str {
     match (label, value) {
-        // An empty one is how unknown ones are written, and no country is asked for by it.
+        // The table stores unknown countries as an empty string. A filter for an empty country must match
+        // nothing.
         ("country", "") => "none",
         ("country", _) => rows::written(value),
         _ => value,
     }
 }
 
-/// What a collector has said of a range.
+/// The spans of one collector that overlap the range.
 #[derive(Default)]
 struct Spans {
-    /// Whether countries are known in them, by length and start.
+    /// Complete spans by length and start, and whether each has rollups by country.
     standing: BTreeMap<(i64, i64), bool>,
-    /// Five minutes with something in them, by their first.
+    /// First minutes of the five-minute spans with data.
     touched: BTreeSet<i64>,
 }
 
-/// Streams of one millisecond are told apart by so much of their id's hash.
+/// Number of hash values that distinguish streams of the same millisecond.
 const CHANCES: u64 = 1 << 20;

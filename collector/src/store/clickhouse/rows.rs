@@ -1,4 +1,4 @@
-//! Rows of the tables as JSON arrays, one a line: statistics and reports are encoded, sums are decoded.
+//! Rows of the tables as JSON arrays, one per line: encodes statistics and reports, decodes sums.
 
 use std::collections::BTreeMap;
 
@@ -29,19 +29,19 @@ impl Rows {
         self.count == 0
     }
 
-    /// As much as one insert should bring.
+    /// Whether one insert should contain no more.
     pub(super) const fn is_full(&self) -> bool {
         self.count >= MOST_ROWS || self.text.len() >= MOST_BYTES
     }
 
-    /// A row of values.
+    /// Adds a row of values.
     pub(super) fn push(&mut self, values: &[Value<'_>]) {
         self.begin();
         values.iter().for_each(|value| self.value(value));
         self.end();
     }
 
-    /// A row of values and all columns of statistics.
+    /// Adds a row of values and all columns of statistics.
     pub(super) fn push_stats(&mut self, values: &[Value<'_>], stats: &WindowStats) {
         self.begin();
         values.iter().for_each(|value| self.value(value));
@@ -54,7 +54,7 @@ impl Rows {
     }
 
     fn end(&mut self) {
-        // The comma after the last value.
+        // Removes the comma after the last value.
         self.text.pop();
         self.text.extend(b"]\n");
         self.count += 1;
@@ -108,7 +108,7 @@ impl Rows {
 pub(super) enum Value<'a> {
     Text(&'a str),
     Number(i128),
-    /// `None` is null.
+    /// `None` becomes null.
     Milliseconds(Option<f64>),
 }
 
@@ -136,12 +136,12 @@ pub(super) fn labels(series: &Series) -> [Value<'_>; 5] {
     [site, use_case, provider, model, written(country)].map(Value::Text)
 }
 
-/// A country as it is written there: rows of before there were countries have none.
+/// A country as the table stores it. Rows from before countries were added have an empty string.
 pub(super) fn written(country: &str) -> &str {
     if country == UNKNOWN { "" } else { country }
 }
 
-/// The country that is written so.
+/// The country that a stored value means.
 pub(super) fn meant(written: String) -> String {
     if written.is_empty() { UNKNOWN.to_owned() } else { written }
 }
@@ -159,7 +159,7 @@ pub(super) fn stats_columns(
     words.into_iter().chain(numbers).chain(beside).chain(buckets)
 }
 
-/// Hands out the rows of an answer.
+/// Calls `each` with every row of a response.
 pub(super) fn each<T: DeserializeOwned>(
     answer: &str,
     mut each: impl FnMut(T) -> Result<(), StoreError>,
@@ -167,7 +167,8 @@ pub(super) fn each<T: DeserializeOwned>(
     answer.lines().try_for_each(|line| each(serde_json::from_str(line).map_err(ClickHouseError::from)?))
 }
 
-/// The first minute, the value of a dimension, and the sum of some rows in all [`stats_columns`] of these metrics.
+/// Decodes a row: the first minute, the value of a dimension, and the summed [`stats_columns`] of these
+/// metrics.
 pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, WindowStats), StoreError> {
     let cells: Vec<&RawValue> = read(line)?;
     let mut cells = cells.into_iter().map(RawValue::get);

@@ -1,12 +1,12 @@
-//! The tables in ClickHouse. A row holds a state, not a difference: sending it twice changes nothing, and the highest
-//! version wins in whatever order rows arrive.
+//! The tables in ClickHouse. A row contains a state, not a difference. Sending it twice changes nothing, and
+//! the highest version wins in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client};
 use super::rows::{LABELS, stats_columns};
 use crate::aggregate::metric::Metric;
 use crate::config;
 
-/// Makes what is missing. Tables that are there stay as they are, whatever their engine and retention.
+/// Creates missing tables. Existing tables keep their engine and retention.
 pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHouseError> {
     let database = client.database();
     client.execute(&format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
@@ -26,8 +26,8 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
     client.execute(&newer_columns(&client.table("windows"), &key))
 }
 
-/// What an earlier version made lacks the columns of newer metrics: there, nothing was recorded. Its rows keep
-/// their order, in which a table cannot be given another; what is told apart beside it comes behind.
+/// Adds columns that the table of an earlier version lacks: they are empty in old rows. ClickHouse cannot
+/// replace the sort order of a table, but can append a new key column to it.
 fn newer_columns(windows: &str, key: &str) -> String {
     let columns =
         stats_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
@@ -46,7 +46,8 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
         .collect::<Vec<_>>()
         .join(", ");
     let (short, long) = (store.windows_hours + SPARE_HOURS, store.history_days);
-    // What is short goes by when it was written: what comes late is there as long as what came in time.
+    // Minutes and short rollups expire by write time, so that late data stays as long as data that came in
+    // time.
     let expiry = format!(
         "TTL written + INTERVAL {short} HOUR DELETE WHERE length < 60,
             toDateTime(start * 60) + INTERVAL {long} DAY DELETE WHERE length >= 60"
@@ -95,31 +96,32 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
             TTL toDateTime(day * 86400) + INTERVAL {long} DAY DELETE",
             client.table("samples")
         ),
-        // Of what stood before, there are no sums by country alone.
+        // Older spans have no rollups by country: the column is 0 there.
         format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS countries UInt8", client.table("spans")),
         format!("ALTER TABLE {} {COUNTRY}", client.table("streams")),
         format!("ALTER TABLE {} {COUNTRY}", client.table("samples")),
     ]
 }
 
-/// What is short goes with its day, and no merge for it touches what stays for long.
+/// Windows below an hour are partitioned by day, so that their expiry never rewrites hourly and daily rows.
 const PARTITION: &str =
     "if(length < 60, toYYYYMMDD(toDateTime(start * 60, 'UTC')), toYYYYMM(toDateTime(start * 60, 'UTC')))";
 
-/// Rows of what is asked for lie together: days of some labels over weeks; of what is shorter those of one day or of
-/// five minutes, as any question has some hours at the ends of its range, and the newest minutes. Questions name it.
+/// Keeps the rows of a query together. Daily rollups of some labels lie together over weeks. Hourly rollups
+/// are grouped by day and minutes by five minutes, because a range has some hours at each end and the newest
+/// minutes. Queries name this expression in their conditions.
 pub(super) const SLOT: &str = "multiIf(length < 60, intDiv(start, 5), length < 1440, intDiv(start, 1440), 0)";
 
-/// Empty where it is unknown, as in the rows of before there were countries.
+/// Empty if the country is unknown, and in rows from before countries were added.
 const COUNTRY: &str = "ADD COLUMN IF NOT EXISTS country LowCardinality(String)";
 
-/// Of this version's tables.
+/// Schema version that this collector creates.
 const SCHEMA_VERSION: u32 = 1;
 
-/// A collector that is down has so long to come back and sum the hour that it died in.
+/// Hours that a stopped collector has to come back and build the rollups of the hour in which it stopped.
 const SPARE_HOURS: u32 = 24;
 
-/// Streams go by the partition: dropping one costs nothing, deleting rows rewrites all others.
+/// Streams are evicted by partition: dropping one is cheap, and deleting rows would rewrite all others.
 pub(super) const SEQ_NOS_PER_PARTITION: u64 = 10_000;
 
 #[cfg(test)]

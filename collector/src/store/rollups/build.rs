@@ -1,7 +1,7 @@
 //! Builds the rollups of one span from shorter windows.
 //!
-//! It holds the parts of one rollup in memory at a time: there are thousands of series, and pages choose how much
-//! memory their values take.
+//! Only the parts of one rollup are in memory at a time. There can be thousands of series, and their size
+//! depends on the values that pages send.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,34 +15,35 @@ use crate::store::reader;
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask, ROLLUP_MINUTES};
 use crate::store::rollups::rows::{ROWS_AT_A_TIME, label, put};
 
-/// What is made: each sum by its labels, with the numbers of its parts.
+/// Labels of each rollup, with the ids of its parts.
 type Groups = BTreeMap<Series, Vec<i64>>;
 
-/// A window to be summed.
+/// A span whose rollups must be built.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DueRollup {
     pub(super) start: i64,
-    /// How often it had changed when this was read.
+    /// Change counter of the span when this was read.
     pub(super) changes: i64,
 }
 
-/// What these numbers are of.
+/// The table that the ids of parts refer to.
 #[derive(Clone, Copy)]
 enum Parts {
-    /// Series, by the minute.
+    /// Ids of `series`; parts are minutes.
     Windows,
-    /// Labels, by windows of this length.
+    /// Ids of `labels`; parts are rollups of this length.
     Sums(i64),
 }
 
-/// Makes all sums over a window. The last step makes them stand, unless something changed in between.
+/// Builds all rollups of a span. The last step marks the span complete, unless it changed in between.
 pub(super) fn build(connection: &mut Connection, length: i64, due: DueRollup) -> Result<(), StoreError> {
     let range = due.start..due.start + length;
     let shorter = ROLLUP_MINUTES.into_iter().rfind(|shorter| *shorter < length);
     let from = shorter.map_or(Parts::Windows, Parts::Sums);
     let groups = groups(connection, from, GroupByMask::ALL, range.clone())?;
     write(connection, GroupByMask::ALL, length, &range, (from, &groups))?;
-    // Where minutes are summed, only sums that tell all apart are made from them, and the others from those.
+    // Five-minute rollups: minutes are read only for the rollups by all labels, which the others are built
+    // from.
     let summed = self::groups(connection, Parts::Sums(length), GroupByMask::ALL, range.clone())?;
     for mask in GroupByMask::each().filter(|mask| *mask != GroupByMask::ALL) {
         match shorter {
@@ -65,7 +66,7 @@ pub(super) fn build(connection: &mut Connection, length: i64, due: DueRollup) ->
     Ok(())
 }
 
-/// Each by itself: the labels that something was counted of in these minutes.
+/// The series, or the labels of `mask`, that have data in the range.
 fn groups(
     connection: &Connection,
     from: Parts,
@@ -99,7 +100,7 @@ fn fewer(groups: &Groups, mask: GroupByMask) -> Groups {
     fewer
 }
 
-/// Some at a time, so that the thread that counts never waits long.
+/// Writes rollups in small transactions, so that the aggregation worker never waits long.
 fn write(
     connection: &mut Connection,
     mask: GroupByMask,
@@ -160,5 +161,5 @@ fn merged(
     Ok(sum)
 }
 
-/// As many as 500 usual rows have.
+/// About the size of 500 typical rows.
 const BYTES_AT_A_TIME: usize = 1 << 20;

@@ -4,14 +4,14 @@ use crate::aggregate::series::Series;
 use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
-/// Lengths of rollups in minutes. Each is made from the one before, the first from windows of a minute.
+/// Lengths of rollups in minutes. Each is built from the one before, and the first from one-minute windows.
 pub(crate) const ROLLUP_MINUTES: [i64; 3] = [FIVE_MINUTES, HOUR_MINUTES, DAY_MINUTES];
 
 pub(in crate::store) const FIVE_MINUTES: i64 = 5;
 
-/// Which labels a sum tells apart beside the site; it is over all values of the others. A bit each for use
-/// case, provider, model and country; with the first three countries are told apart too. With countries there
-/// is at most one more, as with two there would be about as many sums as series.
+/// Labels that a rollup groups by, beside the site; it sums over all values of the others. One bit each for
+/// use case, provider, model and country. The first three bits together include the country. A country is
+/// otherwise combined with at most one label: with two there would be about as many rollups as series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct GroupByMask(u8);
 
@@ -20,24 +20,26 @@ impl GroupByMask {
     const PROVIDER: u8 = 2;
     const MODEL: u8 = 4;
 
-    /// Everything, as minutes do.
+    /// All labels, as minutes have.
     pub(in crate::store) const ALL: Self = Self(7);
-    /// Of what is published the last: with countries and one more there are about as many sums as series.
+    /// The highest mask that is published: by country and one more label there are about as many rollups as
+    /// series.
     pub(in crate::store) const COUNTRY: Self = Self(8);
 
-    /// A country and one more: kept only where a country is known, and else had from [`Self::ALL`].
+    /// By country and one more label. Built only if a country is known; otherwise [`Self::ALL`] answers the
+    /// query.
     pub(super) const COUNTRY_AND_ONE: [Self; 3] = [
         Self(Self::COUNTRY.0 | Self::USE_CASE),
         Self(Self::COUNTRY.0 | Self::PROVIDER),
         Self(Self::COUNTRY.0 | Self::MODEL),
     ];
 
-    /// Those that are kept whatever is known.
+    /// The masks that every span has.
     pub(super) fn each() -> impl Iterator<Item = Self> {
         (0..=Self::COUNTRY.0).map(Self)
     }
 
-    /// What a filter asks for, and a column that is grouped by.
+    /// The mask that answers a filter, optionally grouped by a column.
     pub(in crate::store) fn of(filter: &Filter, column: Option<&str>) -> Self {
         let bit = |name, asked: &Option<String>, bit| {
             if asked.is_some() || column == Some(name) { bit } else { 0 }
@@ -52,12 +54,12 @@ impl GroupByMask {
         }
     }
 
-    /// What answers the same where no country is known.
+    /// The mask that answers the same query if no country is known.
     pub(in crate::store) fn without_countries(self) -> Self {
         if Self::COUNTRY_AND_ONE.contains(&self) { Self::ALL } else { self }
     }
 
-    /// Of those that are published, where the sums by country are or are not.
+    /// The published mask that answers the query; `countries` says whether rollups by country exist.
     pub(in crate::store) fn in_cluster(self, countries: bool) -> Self {
         match self {
             Self::COUNTRY if countries => self,
@@ -83,7 +85,7 @@ impl GroupByMask {
     }
 }
 
-/// The first minute of the window of a length that a minute is in.
+/// First minute of the span of this length that contains the minute.
 pub(in crate::store) const fn span_start(minute: i64, length: i64) -> i64 {
     minute.div_euclid(length) * length
 }

@@ -1,5 +1,5 @@
-//! Each stream counts once, as its latest revision says, while its minutes exist, while they are sealed and
-//! afterwards, wherever the process dies.
+//! Each stream counts once, with its latest revision, while its minutes exist, while they are sealed and
+//! afterwards, even if the process dies.
 
 use std::collections::BTreeMap;
 
@@ -26,18 +26,18 @@ use crate::store::paths::STORE_FILE;
 use crate::store::query::{Filter, WindowsQuery};
 use crate::time::MINUTE_MS;
 
-/// A store and what is counted into it. What makes sums has a connection of its own, as its thread has.
+/// A store and its input. Rollups have a connection of their own, as their thread has.
 struct Counting {
     _folder: TempDir,
     config: Config,
     writer: Option<Writer>,
     aggregator: Aggregator,
     sums: Connection,
-    /// As in the journal: a place is a position there.
+    /// The journal: the sequence number of a report is its position here.
     reports: Vec<(JournaledReport, i64)>,
 }
 
-/// Reports come from a list, and all else from the store.
+/// Takes reports from a list and everything else from the store.
 struct Past<'a>(&'a Writer, &'a [(JournaledReport, i64)]);
 
 impl StoredState for Past<'_> {
@@ -86,7 +86,7 @@ impl Counting {
         }
     }
 
-    /// As the thread that counts does it, but for the sums.
+    /// Flushes as the aggregation worker does, without waking the rollup thread.
     fn flush(&mut self, minute: i64) {
         let now_ms = minute * MINUTE_MS;
         let past = Past(self.writer.as_ref().expect("it is open"), &self.reports);
@@ -97,13 +97,13 @@ impl Counting {
         seal(&self.sums, oldest).unwrap();
     }
 
-    /// What the thread of the sums does, whatever the other one holds.
+    /// Builds rollups as the rollup thread does, while the writer has unflushed changes.
     fn sum(&mut self, minute: i64) {
         assert!(build_due(&mut self.sums, minute, &AtomicBool::new(false)).unwrap());
         trim(&mut self.sums, minute, &self.config.store).unwrap();
     }
 
-    /// What was not flushed is counted again.
+    /// Restarts the writer: unflushed reports are counted again.
     fn die(&mut self) {
         self.writer = None;
         let writer = Writer::open(&self.config.data, Sync::Normal, self.config.store.clone()).unwrap();
@@ -139,7 +139,7 @@ fn a_late_revision_replaces_one_in_an_hour_without_minutes() {
     let later = NOW + 5 * HOUR_MINUTES;
     counting.sum(later);
     counting.flush(later);
-    // It is on its way into the store when the minutes go.
+    // The report is not flushed yet when the minutes are deleted.
     counting.report(revision(1, 1), None, later);
     counting.sum(later);
     assert_eq!(first_hour(&counting.sums).unwrap(), None, "the minutes are gone");
@@ -170,7 +170,7 @@ fn reports_after_a_clock_step_back_count_in_a_sealed_hour() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// In a minute from [`NOW`] on.
+    /// The minute is relative to [`NOW`].
     Report {
         id: u128,
         rev: u32,
@@ -216,7 +216,7 @@ proptest! {
                 }
             }
         }
-        // Open ones settle.
+        // Finalizes open streams.
         counting.flush(NOW + DAY_MINUTES);
         for _ in 0..2 {
             counting.sum(NOW + 3 * DAY_MINUTES);
@@ -253,11 +253,11 @@ fn known_minutes_begin_after_the_last_sealed_hour() {
     let later = NOW + 5 * HOUR_MINUTES;
     counting.sum(later);
     counting.flush(later);
-    // More are to be kept from now on: what is gone does not come back.
+    // A longer retention does not restore deleted minutes.
     counting.config.store.windows_hours = 48;
     counting.die();
     let known = counting.writer.as_ref().expect("it is open").minutes_from().get();
     assert_eq!(known, span_start(NOW, HOUR_MINUTES) + HOUR_MINUTES);
-    // The clock was set back: hours of a time that is yet to come say nothing.
+    // The clock was set back: sealed hours in the future do not count.
     assert_eq!(end_of_sealed(&counting.sums, span_start(NOW, HOUR_MINUTES) - 1).unwrap(), 0);
 }

@@ -7,7 +7,7 @@ use crate::aggregate::series::Series;
 use crate::store::error::StoreError;
 use crate::time::HOUR_MINUTES;
 
-/// The number of these labels.
+/// Id of these labels; creates the row if it is missing.
 pub(super) fn label(connection: &Connection, mask: GroupByMask, labels: &Series) -> rusqlite::Result<i64> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -17,7 +17,7 @@ pub(super) fn label(connection: &Connection, mask: GroupByMask, labels: &Series)
     statement.query_row(params![mask.bits(), site, use_case, provider, model, country], |row| row.get(0))
 }
 
-/// Replaces a sum by these bytes of one.
+/// Writes an encoded rollup, replacing an earlier one.
 pub(super) fn put(
     connection: &Connection,
     label: i64,
@@ -39,5 +39,5 @@ pub(super) fn first_hour(connection: &Connection) -> Result<Option<i64>, StoreEr
     Ok(minute.map(|minute| span_start(minute, HOUR_MINUTES)))
 }
 
-/// A transaction of so many rows takes some 10 ms.
+/// A transaction of this many rows takes some 10 ms.
 pub(super) const ROWS_AT_A_TIME: usize = 500;

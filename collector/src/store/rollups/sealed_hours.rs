@@ -10,9 +10,9 @@ use crate::store::rollups::key::{GroupByMask, span_start};
 use crate::store::rollups::rows::{first_hour, label, put};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
-/// From now on hours before this minute stand for their minutes, which go: those that are summed, and of which
-/// nothing has yet to be published. What comes late changes the hour itself. Whoever writes windows freezes hours,
-/// and only while it holds no change of them: a change is made for a minute or for its hour.
+/// Seals the hours before this minute that are built and have nothing left to publish; their minutes are
+/// deleted later. Late reports then change the hour itself. Only the writer of windows may seal, and only
+/// without pending changes: each change is meant either for a minute or for its hour.
 pub(in crate::store) fn seal(connection: &Connection, before: i64) -> Result<(), StoreError> {
     let Some(first) = first_hour(connection)? else { return Ok(()) };
     let seal = "UPDATE spans SET frozen = 1
@@ -22,7 +22,7 @@ pub(in crate::store) fn seal(connection: &Connection, before: i64) -> Result<(),
     Ok(())
 }
 
-/// The sum of a series over the hour of a minute, where that hour is frozen; `None` where it is not.
+/// Statistics of a series in the sealed hour of a minute; `None` if the hour is not sealed.
 pub(in crate::store) fn sealed_hour(
     connection: &Connection,
     WindowKey { minute, series }: WindowKey,
@@ -42,8 +42,8 @@ pub(in crate::store) fn sealed_hour(
     Ok(Some(sum.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?))
 }
 
-/// Changes a frozen hour by what a series in it was and is: all sums over it, which stand before and after. Its
-/// day is summed again.
+/// Replaces `before` by `now` for a series in all rollups of a sealed hour. The hour stays complete, and its
+/// day is built again.
 pub(in crate::store) fn change_sealed_hour(
     connection: &Connection,
     WindowKey { minute, series }: WindowKey,
@@ -56,7 +56,7 @@ pub(in crate::store) fn change_sealed_hour(
          WHERE length = ?1 AND start = ?2 AND frozen RETURNING countries",
     )?;
     let countries = change.query_row([HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
-    // Since it was read it has become too old, and what changed in it with it.
+    // The hour has expired since it was read, and this change with it.
     let Some(countries) = countries else { return Ok(()) };
     connection
         .prepare_cached("UPDATE spans SET changes = changes + 1 WHERE length = ?1 AND start = ?2")?
@@ -79,7 +79,7 @@ pub(in crate::store) fn change_sealed_hour(
     Ok(())
 }
 
-/// The end of the latest frozen hour that has begun by this minute; 0 where there is none.
+/// End of the latest sealed hour that began by this minute; 0 if there is none.
 pub(in crate::store) fn end_of_sealed(connection: &Connection, minute: i64) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT max(start) FROM spans WHERE length = ?1 AND frozen AND start <= ?2")?

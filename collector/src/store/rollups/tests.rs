@@ -16,7 +16,7 @@ use crate::store::query::{Dimension, Filter, WindowsQuery};
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
 
-/// One in so many, which divides no length.
+/// Fills one minute in 17, a number that divides no rollup length.
 fn is_filled(minute: &i64) -> bool {
     minute % 17 == 0
 }
@@ -53,7 +53,7 @@ fn stats(ttft_ms: i64) -> WindowStats {
     stats
 }
 
-/// One stream in a minute of a series, as a flush writes it.
+/// Writes one stream into a minute of a series, as a flush does.
 fn put(connection: &Connection, minute: i64, series: usize) {
     let stats = stats(100 + minute % 700);
     let at = WindowKey { minute, series: series as u32 };
@@ -67,7 +67,7 @@ fn put(connection: &Connection, minute: i64, series: usize) {
     connection.execute(insert, params![minute, series as i64, stats.encode()]).unwrap();
 }
 
-/// Something every so often over nine days, in all series by turns.
+/// Fills nine days unevenly, with the series taking turns.
 fn fill(connection: &Connection) {
     for minute in (NOW - 9 * DAY_MINUTES..NOW).filter(is_filled) {
         put(connection, minute, (minute % 4) as usize);
@@ -244,7 +244,7 @@ fn minutes_longer_kept_than_the_history_still_go() {
     fill(&connection);
     let limits = config::Store { history_days: 1, ..limits() };
     sum_all(&mut connection, NOW, &limits);
-    // As an earlier version left it, which dropped hours before their minutes.
+    // The state that an earlier version left, which deleted hours before their minutes.
     connection
         .execute(
             "DELETE FROM spans WHERE length = 60 AND start < ?1",

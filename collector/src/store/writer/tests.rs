@@ -1,4 +1,4 @@
-//! What the outbox lists, and how writers wait for each other.
+//! Tests of the outbox and of writers that wait for each other.
 
 use std::sync::mpsc;
 
@@ -39,7 +39,7 @@ fn rows_counted_without_clickhouse_are_queued_when_it_returns() {
             writer.connection.query_row(&query, [], |row| row.get(0)).unwrap()
         };
         let noted = [count(&writer, "outbox"), count(&writer, "outbox_samples")];
-        // As if all were sent.
+        // Simulates that everything was sent.
         writer.connection.execute_batch("DELETE FROM outbox; DELETE FROM outbox_samples").unwrap();
         id += 1;
         let mut aggregator = Aggregator::new(Config::default(), writer.load().unwrap());
@@ -71,7 +71,7 @@ fn samples_evicted_without_clickhouse_are_queued_as_gone() {
     let mut aggregator = Aggregator::new(Config::default(), LoadedState::default());
     (1..=3).for_each(|id| aggregator.add(&kept(id), MINUTE_MS, &writer).unwrap());
     writer.write(aggregator.changes()).unwrap();
-    // As if all were sent, and one went before that could be told.
+    // Simulates that everything was sent, and that one sample was deleted before its outbox row was.
     let sent = "DELETE FROM outbox; DELETE FROM outbox_samples; UPDATE collector SET version = 1";
     writer.connection.execute_batch(sent).unwrap();
     lose(&mut writer, 1);
@@ -97,7 +97,7 @@ fn a_flush_waits_for_another_writer() {
     aggregator.add(&kept(1), MINUTE_MS, &writer).unwrap();
     writer.write(aggregator.changes()).unwrap();
     aggregator.mark_flushed(MINUTE_MS);
-    // Of a series that is known a flush reads before it writes.
+    // For a known series, a flush reads before it writes.
     aggregator.add(&kept(2), MINUTE_MS, &writer).unwrap();
 
     let (waits, waited) = mpsc::channel();

@@ -149,7 +149,7 @@ fn the_books_agree_with_what_senders_were_told_after_every_kill() {
     every_stream_is_there_once(&target, &answers.ids);
 }
 
-/// Whether the books say exactly what senders were told.
+/// Whether the ingest accounting agrees with the answers that senders got.
 fn agrees(accounting: &Value, answers: &Answers) -> bool {
     accounting["beacons"]["accepted"] == answers.accepted
         && accounting["beacons"]["preflights"] == answers.preflights

@@ -252,7 +252,7 @@ fn paths_and_queries_lead_nowhere_else() {
             Elsewhere(403, "foreign_host"),
         ),
         Case::new(
-            "the books by a foreign name",
+            "ingest accounting by a foreign name",
             "GET /v1/accounting HTTP/1.1\r\nhost: evil.example\r\n\r\n",
             Elsewhere(403, "foreign_host"),
         ),

@@ -1,4 +1,4 @@
-//! Facts about delivery, against a collector of a few lines.
+//! Tests of delivery against a minimal collector.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::upstream::client;
 
-/// Delivers `count` reports to a collector that gives `answers` in turn, then 204; what became of them, and
-/// the sizes of the batches that arrived.
+/// Delivers `count` reports to a collector that responds with `answers` in turn and then with 204. Returns
+/// the result and the sizes of the batches that arrived.
 async fn delivered(count: usize, answers: Vec<Response>) -> (Delivered, Vec<usize>) {
     let sizes = Arc::new(Mutex::new(Vec::new()));
     let answers = Arc::new(Mutex::new(answers.into_iter()));

@@ -198,5 +198,5 @@ const MOVE: &str = "
 
 const CONNECTIONS: usize = 8;
 const REPORTS_A_BEACON: u64 = 50;
-/// A row's key beside its tally, about.
+/// Approximate bytes of a row beside its stats.
 const KEY_BYTES: u64 = 8;

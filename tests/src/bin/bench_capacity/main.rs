@@ -1,5 +1,5 @@
-//! What streams cost a collector and its disk: processor time, memory and bytes, measured through the real
-//! front door with streams as varied as a chat product's. `docs/capacity.md` says what follows from it.
+//! Cost of streams for a collector and its disk: processor time, memory and bytes, measured through the real ingest
+//! endpoint with streams as varied as those of a chat product. Results: `docs/capacity.md`.
 
 mod cluster;
 mod cost;

@@ -14,16 +14,16 @@ use crate::store::clickhouse::rows;
 use crate::store::error::StoreError;
 use crate::store::stream_index::StreamIndex;
 
-/// Between the thread and the others.
+/// State that the publishing thread shares with other threads.
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) peer_revisions: Mutex<VecDeque<PeerRevision>>,
     pub(super) published_ms: AtomicI64,
-    /// Nobody waits for the thread any more: the folder may be somebody else's.
+    /// The shutdown stopped waiting for the thread. From then on another process may own the folder.
     pub(super) is_abandoned: AtomicBool,
 }
 
-/// What the thread owns.
+/// State of the publishing thread.
 pub(super) struct PublishState {
     pub(super) collector: String,
     pub(super) outbox: Outbox,
@@ -31,22 +31,23 @@ pub(super) struct PublishState {
     pub(super) store: config::Store,
     pub(super) stream_index: StreamIndex,
     pub(super) shared: Arc<Shared>,
-    /// The tables are there, and what version they have seen is known.
+    /// The tables exist, and the highest version in them is known.
     pub(super) is_ready: bool,
     pub(super) version: u64,
     pub(super) sent_counts: BTreeMap<(&'static str, SiteAndWord), u64>,
-    /// By collector: its last revision that was heard of.
+    /// The last revision that was read from each peer.
     pub(super) read_up_to: HashMap<String, SeqNo>,
-    /// The first revision that was sent since others' were last heard. After a start all of theirs are heard.
+    /// First revision sent since peers were last read. After a start, all revisions of peers are read.
     pub(super) unread_from: Option<SeqNo>,
     pub(super) dropped_up_to: u64,
 }
 
-/// What a count is about, beside its kind.
+/// Site and word of a counter; with the kind they form its key.
 pub(super) type SiteAndWord = (String, String);
 
 impl PublishState {
-    /// Inserts rows, one JSON array a line. Nothing leaves the outbox for what is confirmed too late.
+    /// Inserts rows: one JSON array per line. Fails if the confirmation came too late, so that the rows stay
+    /// in the outbox.
     pub(super) fn insert(&self, table: &str, columns: &str, rows: &[u8]) -> Result<(), ClickHouseError> {
         self.client.insert(table, columns, rows)?;
         match self.shared.is_abandoned.load(Ordering::Relaxed) {
@@ -55,7 +56,7 @@ impl PublishState {
         }
     }
 
-    /// A folder that was restored from a backup does not know how far it had come.
+    /// Reads the highest version in the tables. A folder restored from a backup may have an older one.
     pub(super) fn seen_version(&self) -> Result<u64, StoreError> {
         let mut seen = 0;
         for table in ["windows", "spans", "counts", "samples"] {
@@ -72,7 +73,8 @@ impl PublishState {
         Ok(seen)
     }
 
-    /// Others' revisions since they were last heard, and all of those of streams that were sent since then.
+    /// Reads the revisions that peers have published since the last read, and all of their revisions of the
+    /// streams sent since then.
     pub(super) fn read_peers(&mut self, unread_from: SeqNo) -> Result<(), StoreError> {
         let known = self
             .read_up_to

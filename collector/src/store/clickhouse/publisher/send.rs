@@ -39,7 +39,8 @@ impl PublishState {
         }
     }
 
-    /// Those that no longer stand before their minutes change, those that stand after their sums.
+    /// Sends the state of spans: incomplete spans before their changed minutes, complete spans after their
+    /// rollups.
     pub(super) fn send_spans(&mut self, stands: bool) -> Result<(), StoreError> {
         loop {
             let mut spans = self.outbox.spans(stands)?;
@@ -67,7 +68,7 @@ impl PublishState {
                 self.insert("spans", columns, rows.bytes())?;
             }
             self.outbox.mark_published(&spans)?;
-            // What has changed meanwhile is sent anew by the next round, whose version is above this one's.
+            // The next round sends later changes, with a version above this one.
             if spans.len() < read || spans.iter().any(|span| span.stands != stands) {
                 return Ok(());
             }
@@ -120,7 +121,7 @@ impl PublishState {
         Ok(())
     }
 
-    /// In one insert, so that the ingest accounting is of one moment.
+    /// Sends all counters in one insert, so that the ingest accounting is consistent.
     pub(super) fn send_counts(&mut self) -> Result<(), StoreError> {
         let IngestTotals { counts, counted } = self.outbox.ingest_totals()?;
         let total = CountKey::plain(COUNTED, COUNTED.as_str());
@@ -180,8 +181,8 @@ impl PublishState {
         }
     }
 
-    /// In the order of places, and never over the end of a partition: whoever sees a revision has seen
-    /// those before it.
+    /// Sends revisions in order, and each insert within one partition. A reader that sees a revision has
+    /// therefore seen all earlier ones.
     pub(super) fn send_streams(&mut self, mut from: SeqNo, stored: SeqNo) -> Result<(), StoreError> {
         while from < stored {
             let end = (from / SEQ_NOS_PER_PARTITION + 1) * SEQ_NOS_PER_PARTITION;
@@ -220,7 +221,7 @@ impl PublishState {
         Ok(())
     }
 
-    /// What is forgotten here goes there too.
+    /// Drops the partitions whose revisions this collector has evicted.
     pub(super) fn drop_streams(&mut self, remembered_from: SeqNo) -> Result<(), StoreError> {
         let before = remembered_from / SEQ_NOS_PER_PARTITION;
         if before <= self.dropped_up_to {
@@ -242,7 +243,7 @@ impl PublishState {
     }
 }
 
-/// Key of a row of statistics.
+/// Key of a row in the table `windows`.
 struct SumRow<'a> {
     length: i64,
     mask: i64,
