@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes from the store that no known layout explains: the file is damaged, or a later version
 /// wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the store holds bytes of an unknown layout")]
+#[error("the store contains data in an unknown layout")]
 pub(crate) struct UnreadableBlob;
 
 /// The bytes of a value of a layout, by whose number it is told from others of its kind.

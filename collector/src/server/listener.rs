@@ -99,7 +99,7 @@ async fn accept(listener: &TcpListener) -> (std::net::TcpStream, SocketAddr) {
             }
             Err(error) => {
                 // Out of file descriptors, most likely: they come back as connections end.
-                tracing::warn!(%error, "A connection could not be accepted");
+                tracing::warn!(%error, "Cannot accept a connection");
                 sleep(Duration::from_millis(100)).await;
             }
         }

@@ -23,13 +23,13 @@ pub enum StoreError {
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
     /// Another process works on the same folder.
-    #[error("another collector works on {0}")]
+    #[error("another collector uses the folder {0}")]
     InUse(PathBuf),
     /// What waits is neither written nor refused.
-    #[error("the disk has not taken within {0:?} what waits for it")]
+    #[error("pending writes did not reach the disk within {0:?}")]
     Hangs(Duration),
     /// What waits to be counted stands in the journal, and would take more memory than there is for it.
-    #[error("the journal holds more than there is memory to count, and the store takes nothing")]
+    #[error("the journal backlog exceeds the memory for it, and the store rejects writes")]
     TakesNothing(#[source] Box<Self>),
     /// The journal's files cannot be read or made.
     #[error("cannot use the journal")]
@@ -38,7 +38,9 @@ pub enum StoreError {
     #[error(transparent)]
     Countries(#[from] CountryError),
     /// A version before the first release wrote it.
-    #[error("the store has layout {found}, which no release has written: move {path} away to begin anew")]
+    #[error(
+        "the store has layout {found}, which no release has written: move {path} away to start with an empty store"
+    )]
     Older {
         /// Layout of the file.
         found: i64,
@@ -46,7 +48,9 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A later version wrote it.
-    #[error("the store has layout {found}, and this version knows up to {known}")]
+    #[error(
+        "the store has layout {found}, but this version supports only up to {known}: use a later version"
+    )]
     Newer {
         /// Layout of the file.
         found: i64,
@@ -63,7 +67,7 @@ pub enum StoreError {
     #[error(transparent)]
     Blob(#[from] Unreadable),
     /// A report that was once accepted cannot be read.
-    #[error("a stored report cannot be read")]
+    #[error("cannot read a stored report")]
     Report(#[from] serde_json::Error),
 }
 

@@ -25,10 +25,12 @@ pub enum ClickHouseError {
     #[error("ClickHouse confirmed too late")]
     TooLate,
     /// A row is not what was asked for.
-    #[error("ClickHouse answered with a row that cannot be read")]
+    #[error("ClickHouse answered with a row that cannot be decoded")]
     Row(#[from] serde_json::Error),
     /// A later version of the collector made the tables.
-    #[error("the tables in ClickHouse have layout {found}, and this version knows {known}")]
+    #[error(
+        "the tables in ClickHouse have layout {found}, but this version supports only {known}: use a later version"
+    )]
     Newer {
         /// Layout of the tables.
         found: u32,
