@@ -401,7 +401,7 @@ fn header_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HeaderName>,
     let name = String::deserialize(from)?;
     HeaderName::try_from(name)
         .map(Some)
-        .map_err(|_| D::Error::custom("this is no name of a header: write one such as `x-forwarded-for`"))
+        .map_err(|_| D::Error::custom("it is not a header name: write one such as `x-forwarded-for`"))
 }
 
 fn database() -> String {

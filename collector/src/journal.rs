@@ -179,12 +179,12 @@ impl recovery::Recovered {
         if self.damaged > 0 {
             let Self { damaged, damaged_bytes, .. } = self;
             error!(
-                "The journal is damaged in {damaged} places, {damaged_bytes} bytes: passed over and counted"
+                "The journal is damaged in {damaged} places ({damaged_bytes} bytes), which are skipped and counted"
             );
         }
         if self.torn_bytes > 0 {
             warn!(
-                "The end of the journal was not whole: cut {} bytes that nobody had an answer for",
+                "The journal ended with an incomplete write: removed {} bytes that no client had a response for",
                 self.torn_bytes
             );
         }
@@ -193,8 +193,8 @@ impl recovery::Recovered {
 
 fn refusal(reason: Reason) -> ApiError {
     let message = match reason {
-        Reason::Overloaded => "more beacons wait than can be kept",
-        _ => "beacons cannot be kept at the moment",
+        Reason::Overloaded => "too many beacons wait for the journal; try again",
+        _ => "the collector cannot store beacons at the moment; try again later",
     };
     ApiError::new(reason, message)
 }

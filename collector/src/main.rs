@@ -18,7 +18,7 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Real-user monitoring for streaming LLM responses.
+/// Real-user monitoring of streaming LLM responses.
 #[derive(Parser)]
 #[command(name = "llm-rum", version)]
 struct Arguments {
@@ -28,68 +28,68 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Accepts beacons and serves the dashboard until SIGTERM or Ctrl-C.
+    /// Run the collector: receive beacons and serve the dashboard until SIGTERM or Ctrl-C.
     Serve {
-        /// TOML file. Without one: loopback only, one site `demo`, data in `./llm-rum-data`.
+        /// TOML configuration file. Without it: loopback only, one site `demo`, data in `./llm-rum-data`.
         #[arg(long)]
         config: Option<PathBuf>,
-        /// Address to listen on, instead of the configured one. Port 0 selects a free one.
+        /// Address to listen on; overrides the configuration. Port 0 selects a free port.
         #[arg(long)]
         listen: Option<SocketAddr>,
-        /// Folder for the data, instead of the configured one.
+        /// Data folder; overrides the configuration.
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Checks a configuration file and the environment, and lists all mistakes.
+    /// Validate a configuration file and the environment, and list all mistakes.
     CheckConfig {
-        /// TOML file.
+        /// TOML configuration file.
         file: PathBuf,
     },
-    /// Copies the data to a folder that a collector can start from. The collector may be running.
+    /// Copy the data to a folder that a collector can start from. The collector may be running.
     Backup {
-        /// Folder to create.
+        /// Folder to create; it must not exist.
         target: PathBuf,
-        /// The collector's TOML file, which names the data folder.
+        /// TOML configuration file of the collector, which names the data folder.
         #[arg(long)]
         config: Option<PathBuf>,
-        /// Folder of the data, instead of the configured one.
+        /// Data folder; overrides the configuration.
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Prints Prometheus alerting rules for the objectives of use cases.
+    /// Print Prometheus alerting rules for the configured objectives.
     Rules {
-        /// The collector's TOML file.
+        /// TOML configuration file of the collector.
         #[arg(long)]
         config: Option<PathBuf>,
     },
-    /// Prints a Grafana dashboard for the collector's metrics, to import.
+    /// Print a Grafana dashboard of the collector's metrics, ready to import.
     Grafana {
-        /// The collector's TOML file.
+        /// TOML configuration file of the collector.
         #[arg(long)]
         config: Option<PathBuf>,
     },
-    /// Prints how a collector with this configuration would have counted a file, as a JSON object.
+    /// Dry-run a file of reports and print the resulting statistics as JSON.
     ///
-    /// Each line is the body of a beacon, or one report, as `jq -c '.streams[]'` prints it from
-    /// `/v1/streams`. It is validated as by the ingest endpoint and counted in memory: nothing is stored, and
-    /// a running collector is not affected. Exits with 0 if every line was accepted, with 3 if some were
-    /// refused, and with 1 if the file cannot be read.
+    /// Each line is the body of a beacon or a single report. `jq -c '.streams[]'` writes such lines from
+    /// `/v1/streams`. The lines are validated like requests to the ingest endpoint and counted in memory. Nothing is
+    /// stored, and a running collector is not affected. Exit codes: 0 if all lines were accepted, 3 if some lines
+    /// were refused, 1 if the file cannot be read.
     Replay {
-        /// File to read; `-` is standard input.
+        /// File with one JSON object per line; `-` reads standard input.
         file: PathBuf,
-        /// The collector's TOML file.
+        /// TOML configuration file of the collector.
         #[arg(long)]
         config: Option<PathBuf>,
-        /// Site of all lines. By default, a report is of the site that it names, a body of the first site.
+        /// Site of all lines. Default: the site that a report names, and the first configured site for a body.
         #[arg(long)]
         site: Option<String>,
     },
-    /// Exits with 0 if a running collector is ready.
+    /// Exit with 0 if a running collector is ready.
     Healthcheck {
-        /// Address of the collector.
+        /// URL of the collector.
         #[arg(long, default_value = "http://127.0.0.1:8787")]
         url: String,
-        /// Seconds to wait until it is ready, as after a start. With 0, it is asked once.
+        /// Seconds to wait until the collector is ready; 0 checks once.
         #[arg(long, default_value_t = 0)]
         wait: u64,
     },
@@ -123,7 +123,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Backup { target, config, data } => {
             let config = Draft::read(config.as_deref(), environment())?.finish()?;
             collector::backup(&data.unwrap_or(config.data), &target)?;
-            println!("{} is a backup", target.display());
+            println!("Backup written to {}", target.display());
         }
         Command::Rules { config } => {
             print!("{}", collector::rules(&Draft::read(config.as_deref(), environment())?.finish()?)?);
@@ -174,19 +174,19 @@ async fn run(config: Config) -> anyhow::Result<()> {
         };
         tokio::select! {
             () = told_to_stop => {}
-            () = collector.failed() => tracing::error!("Stopping: the store has failed"),
+            () = collector.failed() => tracing::error!("Stopping: the store failed"),
         }
         draining.drain();
     };
     if !serve(listener, &state, stop, DRAIN_FOR).await? {
-        tracing::warn!("Some requests had not ended after {DRAIN_FOR:?}");
+        tracing::warn!("Some requests did not finish within {DRAIN_FOR:?}");
     }
     let closed = collector.close(CLOSE_WITHIN);
     let hangs = matches!(closed, Err(StoreError::Hangs(_)));
     closed.context(if hangs {
-        "stopped all the same: what was answered is kept, and the next start counts it"
+        "stopped anyway: all answered beacons are kept, and the next start counts them"
     } else {
-        "the store has failed; start again, and the journal is counted"
+        "the store failed: restart the collector to count the journal"
     })
 }
 
@@ -220,7 +220,7 @@ fn environment() -> impl Iterator<Item = (String, String)> {
 fn check_config(file: &Path) -> anyhow::Result<()> {
     let config = Draft::read(Some(file), environment())?.finish()?;
     let names: Vec<_> = config.sites.iter().map(|site| site.name.as_str()).collect();
-    println!("{} is good: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
+    println!("{} is valid: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
     Ok(())
 }
 

@@ -119,8 +119,9 @@ async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
                 ("24h", "incident", "3"),
                 ("72h", "ticket", "1"),
             ] {
-                let summary =
-                    format!("`{site}`: {use_case} uses up its {promise} budget {rate} times too fast");
+                let summary = format!(
+                    "`{site}`: {use_case} burns its {promise} budget at over {rate} times the sustainable rate"
+                );
                 let (use_case, summary) = (quoted(use_case), quoted(&summary));
                 writeln!(
                     test,

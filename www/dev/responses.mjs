@@ -114,14 +114,14 @@ function streamStats(streams) {
 function verdict({ ttfv, errors, streams }) {
   if (streams === 0) return { level: "none", text: "No streams ended in this range." };
   const s = (ms) => `${(ms / 1000).toFixed(1)} s`;
-  const wait = `Users wait ${s(ttfv.p50_ms)} (p50) and ${s(ttfv.p95_ms)} (p95) for the first visible token`;
-  if (ttfv.p95_ms > 2000) return { level: "bad", text: `${wait}: over the 2.0 s target for chat.` };
+  const wait = `Time to first visible token is ${s(ttfv.p50_ms)} (p50) and ${s(ttfv.p95_ms)} (p95)`;
+  if (ttfv.p95_ms > 2000) return { level: "bad", text: `${wait}, above the 2.0 s p95 target for chat.` };
   if (errors.ratio > 0.005)
     return {
       level: "warn",
       text: `${wait}, within the targets for chat; but ${(errors.ratio * 100).toFixed(1)} % of streams fail.`,
     };
-  return { level: "good", text: `${wait}: within every target for chat.` };
+  return { level: "good", text: `${wait}, within all targets for chat.` };
 }
 
 export function timeseries(streams, query, { from, to }) {

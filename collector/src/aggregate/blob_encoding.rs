@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes from the store in an unknown layout: the file is damaged, or a later version wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the store holds bytes of an unknown layout")]
+#[error("the store contains data in an unknown layout")]
 pub(crate) struct UnreadableBlob;
 
 /// Encodes a value. The layout's number comes first, and distinguishes it from other layouts of the same

@@ -55,16 +55,28 @@ impl PrometheusHistogram {
 
     pub(crate) const fn help(self) -> &'static str {
         match self {
-            Self::FirstToken => "From the request to the first generated token, as the browser saw it.",
-            Self::FirstVisible => "From the request to the first visible token, as the browser saw it.",
-            Self::Request => "From the request to the last generated token, as the browser saw it.",
-            Self::Generation => "First to last token as the server measured it; only where it says so.",
-            Self::ServerFirstToken => "Time to first token as the server measured it.",
-            Self::Overhead => "First token seen by the browser minus by the server, same stream.",
-            Self::TimePerToken => "Time per output token after the first, by the provider's count.",
+            Self::FirstToken => {
+                "Time from the request to the first generated token, measured in the browser."
+            }
+            Self::FirstVisible => {
+                "Time from the request to the first visible token, measured in the browser."
+            }
+            Self::Request => "Time from the request to the last generated token, measured in the browser.",
+            Self::Generation => {
+                "Time from first to last token, measured by the server; only streams with this figure."
+            }
+            Self::ServerFirstToken => "Time to first token, measured by the server.",
+            Self::Overhead => "Browser minus server time to first token, of the same stream.",
+            Self::TimePerToken => {
+                "Time per output token after the first, based on the provider's token count."
+            }
             Self::ChunkGap => "Time between two reads that carried generated text.",
-            Self::FirstPaint => "From the request to the first frame with the first visible token in it.",
-            Self::AbandonedWait => "From the request to the end, where users left before a visible token.",
+            Self::FirstPaint => {
+                "Time from the request to the first frame that shows the first visible token."
+            }
+            Self::AbandonedWait => {
+                "Time from the request to the end of streams abandoned before a visible token."
+            }
         }
     }
 

@@ -82,7 +82,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
 
 fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiError> {
     let (name, which) = params.metric()?;
-    let censored = which.censored().ok_or_else(|| bad("`metric` is one of ttfv, ttft"))?;
+    let censored = which.censored().ok_or_else(|| bad("`metric` must be one of ttfv, ttft"))?;
     Ok((name, which, censored))
 }
 

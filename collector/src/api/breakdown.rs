@@ -175,5 +175,5 @@ fn dimension(params: &Params) -> Result<(&'static str, Dimension), ApiError> {
         .into_iter()
         .map(|dimension| (dimension.as_str(), dimension))
         .find(|(name, _)| *name == asked)
-        .ok_or_else(|| bad("`by` is one of site, use_case, provider, model, country"))
+        .ok_or_else(|| bad("`by` must be one of site, use_case, provider, model, country"))
 }

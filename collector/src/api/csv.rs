@@ -47,7 +47,7 @@ pub(super) fn answer(params: &Params, table: impl Table) -> Result<Response, Api
             ];
             Ok((headers, write(&table)).into_response())
         }
-        Some(_) => Err(bad("`format` is `json` or `csv`")),
+        Some(_) => Err(bad("`format` must be `json` or `csv`")),
     }
 }
 

@@ -6,11 +6,11 @@ use crate::store::error::StoreError;
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        tracing::error!(error = &error as &dyn std::error::Error, "A query failed in the store");
+        tracing::error!(error = &error as &dyn std::error::Error, "A store query failed");
         if matches!(error, StoreError::ClickHouse(ClickHouseError::Away(_) | ClickHouseError::Refused { .. }))
         {
-            return Self::new(Reason::StorageUnavailable, "ClickHouse cannot answer at the moment");
+            return Self::new(Reason::StorageUnavailable, "ClickHouse is not available; try again later");
         }
-        Self::new(Reason::Internal, "the store could not be read")
+        Self::new(Reason::Internal, "the store cannot be read; the collector's log has the cause")
     }
 }

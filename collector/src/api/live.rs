@@ -84,7 +84,10 @@ pub(crate) async fn live(
     }
     let Some((listener, source)) = state.live.listen(&filter) else {
         state.counters.listener_refused();
-        return Err(ApiError::new(Reason::TooManyListeners, "as many listen as may"));
+        return Err(ApiError::new(
+            Reason::TooManyListeners,
+            "the live feed has reached its subscriber limit; try again later",
+        ));
     };
     if let Some(source) = source {
         tokio::spawn(async move {

@@ -40,55 +40,55 @@ struct Route {
 const ROUTES: [Route; 9] = [
     Route {
         path: "/v1/summary",
-        about: "Everything that the first screen says, and the period before.",
+        about: "All figures of the dashboard's first screen, with those of the period before.",
         own: &[AGAINST],
         answer: schema::<Summary>,
     },
     Route {
         path: "/v1/timeseries",
-        about: "A metric over time.",
+        about: "Time series of a metric.",
         own: &[METRIC, STEP, AGAINST, FORMAT],
         answer: schema::<Timeseries>,
     },
     Route {
         path: "/v1/histogram",
-        about: "How a metric's values are spread.",
+        about: "Distribution of a metric.",
         own: &[METRIC, AGAINST, FORMAT],
         answer: schema::<Spread>,
     },
     Route {
         path: "/v1/heatmap",
-        about: "How a metric's values are spread, over time.",
+        about: "Distribution of a metric over time.",
         own: &[METRIC, STEP, FORMAT],
         answer: schema::<Heatmap>,
     },
     Route {
         path: "/v1/breakdown",
-        about: "Streams by the values of a dimension.",
+        about: "Streams grouped by a dimension.",
         own: &[BY, METRIC, GROUPS, AGAINST, FORMAT],
         answer: schema::<Breakdown>,
     },
     Route {
         path: "/v1/compare",
-        about: "Time to first token as browsers and servers saw it, of the same streams.",
+        about: "Time to first token of the same streams, measured by browsers and by servers.",
         own: &[STEP, FORMAT],
         answer: schema::<Comparison>,
     },
     Route {
         path: "/v1/integrity",
-        about: "How streams ended, what was wrong with them, and how many arrived whole.",
+        about: "Outcomes and defects of streams, and the number of intact streams.",
         own: &[STEP, FORMAT],
         answer: schema::<Integrity>,
     },
     Route {
         path: "/v1/abandonment",
-        about: "How long users wait for text before they leave.",
+        about: "Abandonment: how long users wait for text before they leave.",
         own: &[WAIT, FORMAT],
         answer: schema::<Abandonment>,
     },
     Route {
         path: "/v1/streams",
-        about: "Single streams, newest first; of all times unless a range is given.",
+        about: "Single streams, newest first. Without a range: streams of all times.",
         own: &[STREAMS, CURSOR, OUTCOME, SAMPLE],
         answer: page,
     },
@@ -116,7 +116,7 @@ fn document() -> Value {
         "info": {
             "title": "llm-rum",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "What the dashboard asks. Definitions of what is measured: docs/metrics.md.",
+            "description": "The API of the dashboard. Definitions of the metrics: docs/metrics.md.",
         },
         "paths": paths,
         "components": {
@@ -147,7 +147,7 @@ fn one_stream() -> Value {
     });
     let content = json!({ "application/json": { "schema": stream() } });
     json!({ "get": {
-        "summary": "One stream.", "parameters": [id], "responses": answers(&content, &["401", "403", "404"]),
+        "summary": "One stream by its id.", "parameters": [id], "responses": answers(&content, &["401", "403", "404"]),
         "security": [{}, { "token": [] }],
     } })
 }
@@ -155,7 +155,7 @@ fn one_stream() -> Value {
 fn budgets(generator: &mut SchemaGenerator) -> Value {
     let content = json!({ "application/json": { "schema": schema::<Slo>(generator) } });
     json!({ "get": {
-        "summary": "What a use case promises, and how much of the failures that it allows are used up.",
+        "summary": "Objectives of each use case, and how much of each error budget is used.",
         "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
         "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
     } })
@@ -164,7 +164,7 @@ fn budgets(generator: &mut SchemaGenerator) -> Value {
 fn accounting(generator: &mut SchemaGenerator) -> Value {
     let content = json!({ "application/json": { "schema": schema::<Accounting>(generator) } });
     json!({ "get": {
-        "summary": "What came in beside what became of it.",
+        "summary": "Ingest accounting: received requests and reports, and their results.",
         "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
     } })
 }
@@ -175,7 +175,7 @@ fn live(generator: &mut SchemaGenerator) -> Value {
         "text/event-stream": { "schema": { "type": "string" } },
     });
     json!({ "get": {
-        "summary": "What happens now; asked for as `text/event-stream` it goes on, an event a second.",
+        "summary": "Live figures. With `Accept: text/event-stream`: one event per second.",
         "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
         "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
     } })
@@ -183,24 +183,25 @@ fn live(generator: &mut SchemaGenerator) -> Value {
 
 fn healthz() -> Value {
     let content = json!({ "text/plain": { "schema": { "type": "string", "const": "ok" } } });
-    json!({ "get": { "summary": "The process lives.", "responses": answers(&content, &[]) } })
+    json!({ "get": { "summary": "Liveness: the process runs.", "responses": answers(&content, &[]) } })
 }
 
 fn readyz(generator: &mut SchemaGenerator) -> Value {
     let content = json!({ "application/json": { "schema": schema::<Ready>(generator) } });
-    let answer = json!({ "description": "Whether work should be sent here.", "content": content });
+    let answer =
+        json!({ "description": "Whether this collector should receive traffic.", "content": content });
     json!({ "get": {
-        "summary": "Beacons can be kept, and the collector is not about to stop.",
+        "summary": "Readiness: the collector can store beacons and is not about to stop.",
         "responses": { "200": answer, "503": answer },
     } })
 }
 
 fn answers(content: &Value, refusals: &[&str]) -> Value {
-    let mut answers = json!({ "200": { "description": "The answer.", "content": content } });
+    let mut answers = json!({ "200": { "description": "The result.", "content": content } });
     // All routes can return 503: ClickHouse may be unreachable, or the subscriber limit may be reached.
     for status in refusals.iter().chain(&["503"]) {
         answers[*status] = json!({
-            "description": "Refused.", "content": { "application/json": { "schema": refusal() } },
+            "description": "The request is refused.", "content": { "application/json": { "schema": refusal() } },
         });
     }
     answers

@@ -48,9 +48,13 @@ const fn whole(name: &'static str, [min, max, multiple_of]: [i64; 3], about: &'s
 
 /// Parameters of all queries over a range.
 pub(crate) const COMMON: [Parameter; 8] = [
-    word("range", &["15m", "1h", "6h", "24h", "7d", "30d"], "The newest so much. Default 1h."),
-    whole("from", [0, LATEST_MS, 1], "Begin in milliseconds since 1970; needs `to`, excludes `range`."),
-    whole("to", [0, LATEST_MS, 1], "End in milliseconds since 1970; needs `from`, excludes `range`."),
+    word(
+        "range",
+        &["15m", "1h", "6h", "24h", "7d", "30d"],
+        "Length of the range, which ends now. Default 1h.",
+    ),
+    whole("from", [0, LATEST_MS, 1], "Start in milliseconds since 1970; requires `to`, excludes `range`."),
+    whole("to", [0, LATEST_MS, 1], "End in milliseconds since 1970; requires `from`, excludes `range`."),
     FILTERS[0],
     FILTERS[1],
     FILTERS[2],
@@ -64,30 +68,34 @@ pub(crate) const FILTERS: [Parameter; 5] = [
     text("use_case", "Only this use case."),
     text("provider", "Only this provider."),
     text("model", "Only this model."),
-    text("country", "Only this country: its two letters, `other` or `unknown`."),
+    text("country", "Only this country: a two-letter code, `other` or `unknown`."),
 ];
 
 pub(crate) const METRIC: Parameter = word(
     "metric",
     &["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap", "server_ttft", "overhead"],
-    "Which distribution. Default ttfv.",
+    "Metric of the distribution. Default ttfv.",
 );
 pub(crate) const WAIT: Parameter =
-    word("metric", &["ttfv", "ttft"], "Which wait: for visible text, or for any. Default ttfv.");
+    word("metric", &["ttfv", "ttft"], "Wait for visible text (ttfv) or for any text (ttft). Default ttfv.");
 pub(crate) const STEP: Parameter =
-    whole("step", [60, 34_560_000, 60], "Seconds per point. Default: what makes at most 120 points.");
-pub(crate) const BY: Parameter =
-    word("by", &["site", "use_case", "provider", "model", "country"], "What to group by. Default model.");
+    whole("step", [60, 34_560_000, 60], "Seconds per point. Default: a step that gives at most 120 points.");
+pub(crate) const BY: Parameter = word(
+    "by",
+    &["site", "use_case", "provider", "model", "country"],
+    "Dimension to group by. Default model.",
+);
 pub(crate) const AGAINST: Parameter = word(
     "against",
     &["previous", "day", "week"],
-    "What to compare with: the equal period right before, a day before, or a week before.",
+    "Period to compare with: the equally long period right before, a day earlier, or a week earlier.",
 );
-pub(crate) const FORMAT: Parameter = word("format", &["json", "csv"], "Form of the answer. Default json.");
-pub(crate) const GROUPS: Parameter = whole("limit", [1, 500, 1], "Most groups. Default 50.");
-pub(crate) const STREAMS: Parameter = whole("limit", [1, 500, 1], "Most streams. Default 50.");
+pub(crate) const FORMAT: Parameter =
+    word("format", &["json", "csv"], "Format of the response. Default json.");
+pub(crate) const GROUPS: Parameter = whole("limit", [1, 500, 1], "Maximum number of groups. Default 50.");
+pub(crate) const STREAMS: Parameter = whole("limit", [1, 500, 1], "Maximum number of streams. Default 50.");
 pub(crate) const CURSOR: Parameter =
-    Parameter { name: "cursor", about: "`next` of the page before.", accepts: Accepts::Cursor };
+    Parameter { name: "cursor", about: "`next` of the previous page.", accepts: Accepts::Cursor };
 pub(crate) const OUTCOME: Parameter = word(
     "outcome",
     &[
@@ -102,14 +110,14 @@ pub(crate) const OUTCOME: Parameter = word(
         "abandoned",
         "unobserved",
     ],
-    "Only streams that ended so.",
+    "Only streams with this outcome.",
 );
 
 pub(crate) const SAMPLE: Parameter = word(
     "sample",
     &["slowest", "failed", "uniform"],
-    "Of those kept for each site and day beside the newest: the slowest first, or the newest of the failed \
-     or of all, by lot.",
+    "Streams of the samples kept for each site and day: the slowest first, or the newest of the failed \
+     streams or of the random sample.",
 );
 
 /// In the year 5138. Later times could overflow arithmetic.

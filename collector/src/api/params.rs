@@ -52,11 +52,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, state)
             .await
-            .map_err(|_| bad("the part after `?` cannot be read"))?;
+            .map_err(|_| bad("the query string cannot be parsed"))?;
         let mut params = BTreeMap::new();
         for (name, value) in pairs {
             if params.contains_key(&name) {
-                return Err(bad(format!("`{name}` stands twice")));
+                return Err(bad(format!("parameter `{name}` is given twice")));
             }
             params.insert(name, value);
         }
@@ -69,7 +69,7 @@ impl Params {
     pub(super) fn only(&self, own: &[Parameter]) -> Result<(), ApiError> {
         let known = |name: &str| COMMON.iter().chain(own).any(|parameter| parameter.name == name);
         match self.0.keys().find(|name| !known(name)) {
-            Some(name) => Err(bad(format!("no parameter is called `{}`", shorten(name)))),
+            Some(name) => Err(bad(format!("unknown parameter `{}`", shorten(name)))),
             None => Ok(()),
         }
     }
@@ -82,7 +82,7 @@ impl Params {
     /// Rejects every name that is not among `known`.
     pub(super) fn among(&self, known: &[Parameter]) -> Result<(), ApiError> {
         match self.0.keys().find(|name| known.iter().all(|parameter| parameter.name != name.as_str())) {
-            Some(name) => Err(bad(format!("no parameter is called `{}`", shorten(name)))),
+            Some(name) => Err(bad(format!("unknown parameter `{}`", shorten(name)))),
             None => Ok(()),
         }
     }
@@ -92,7 +92,7 @@ impl Params {
     }
 
     pub(super) fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
-        let parse = |text: &str| text.parse().map_err(|_| bad(format!("`{name}` is not a whole number")));
+        let parse = |text: &str| text.parse().map_err(|_| bad(format!("`{name}` must be a whole number")));
         self.get(name).map(parse).transpose()
     }
 
@@ -112,7 +112,7 @@ impl Params {
         let asked = self.get("metric").unwrap_or("ttfv");
         METRICS.into_iter().find(|(name, _)| *name == asked).ok_or_else(|| {
             let known = METRICS.map(|(name, _)| name).join(", ");
-            bad(format!("`metric` is one of {known}"))
+            bad(format!("`metric` must be one of {known}"))
         })
     }
 
@@ -120,7 +120,7 @@ impl Params {
     pub(super) fn limit(&self) -> Result<usize, ApiError> {
         match self.number("limit")?.unwrap_or(USUAL_LIMIT) {
             limit @ 1..=MOST_LIMIT => Ok(limit as usize),
-            _ => Err(bad(format!("`limit` is from 1 to {MOST_LIMIT}"))),
+            _ => Err(bad(format!("`limit` must be from 1 to {MOST_LIMIT}"))),
         }
     }
 
@@ -131,7 +131,7 @@ impl Params {
             Some("previous") => Ok(Some(CompareTo::Previous)),
             Some("day") => Ok(Some(CompareTo::Earlier { ms: DAY_MS })),
             Some("week") => Ok(Some(CompareTo::Earlier { ms: 7 * DAY_MS })),
-            Some(_) => Err(bad("`against` is one of previous, day, week")),
+            Some(_) => Err(bad("`against` must be one of previous, day, week")),
         }
     }
 
@@ -151,15 +151,15 @@ impl Params {
             (None, None) => {
                 let asked = self.get("range").unwrap_or("1h");
                 let (_, minutes) = RANGES.into_iter().find(|(name, _)| *name == asked).ok_or_else(|| {
-                    bad(format!("`range` is one of {}", RANGES.map(|(name, _)| name).join(", ")))
+                    bad(format!("`range` must be one of {}", RANGES.map(|(name, _)| name).join(", ")))
                 })?;
                 (now_ms - minutes * MINUTE_MS + 1, now_ms)
             }
-            _ => return Err(bad("a time is either `range`, or both `from` and `to`")),
+            _ => return Err(bad("give either `range`, or both `from` and `to`")),
         };
         if from_ms < 0 || to_ms > LATEST_MS || from_ms >= to_ms || to_ms - from_ms > LONGEST_MS {
             return Err(bad(
-                "`from` lies before `to`, both are milliseconds since 1970, at most 400 days apart",
+                "`from` must be earlier than `to`, both in milliseconds since 1970 and at most 400 days apart",
             ));
         }
         let up = |ms: i64| (minute_of(ms) + 1) * MINUTE_MS;
@@ -235,7 +235,7 @@ impl Range {
     fn check_step(self, step_ms: i64) -> Result<(), ApiError> {
         if self.from_ms < self.minutes_from_ms && step_ms % HOUR_MS != 0 {
             return Err(bad(format!(
-                "`step` is a multiple of 3600 for times more than {} hours ago",
+                "`step` must be a multiple of 3600 for times more than {} hours ago",
                 (self.now_ms - self.minutes_from_ms) / HOUR_MS
             )));
         }
@@ -291,7 +291,7 @@ impl Range {
             }
             Some(_) => {
                 let most = LONGEST_MS / 1_000;
-                return Err(bad(format!("`step` is a number of seconds, a multiple of 60 up to {most}")));
+                return Err(bad(format!("`step` must be a multiple of 60 seconds, at most {most}")));
             }
             None => STEPS
                 .into_iter()
@@ -306,7 +306,9 @@ impl Range {
                 .unwrap_or(7 * DAY_MS),
         };
         if length_ms / step_ms > MOST_POINTS {
-            return Err(bad(format!("`step` makes more than {MOST_POINTS} points of this range")));
+            return Err(bad(format!(
+                "`step` gives more than {MOST_POINTS} points in this range: use a longer step"
+            )));
         }
         let range = Self { steps_from_ms: self.from_ms.div_euclid(step_ms) * step_ms, ..self };
         range.check_step(step_ms)?;

@@ -21,7 +21,7 @@ pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Re
     let limit = params.limit()?;
     let cursor = params.number("cursor")?;
     if cursor.is_some_and(i64::is_negative) {
-        return Err(bad("`cursor` is the `next` of the page before"));
+        return Err(bad("`cursor` must be the `next` of the previous page"));
     }
     let outcome = match params.get("outcome") {
         None => None,
@@ -29,7 +29,7 @@ pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Re
             Outcome::ALL
                 .into_iter()
                 .find(|known| known.as_str() == word)
-                .ok_or_else(|| bad("`outcome` is none that a stream can have"))?,
+                .ok_or_else(|| bad("`outcome` is not a valid outcome: /openapi.json lists them"))?,
         ),
     };
     let (filter, received_ms) =
@@ -56,7 +56,9 @@ pub(crate) async fn stream(
     State(state): State<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let unknown = || ApiError::new(Reason::UnknownStream, "no stream has this id, or it is no longer kept");
+    let unknown = || {
+        ApiError::new(Reason::UnknownStream, "no stored stream has this id: it is unknown, or no longer kept")
+    };
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
     let found = state.reader.run(move |store| store.one(id)).await?;
@@ -66,7 +68,7 @@ pub(crate) async fn stream(
 fn sample(params: &Params) -> Result<Option<SampleKind>, ApiError> {
     let Some(word) = params.get("sample") else { return Ok(None) };
     let known = SampleKind::ALL.into_iter().find(|known| known.as_str() == word);
-    known.map(Some).ok_or_else(|| bad("`sample` is one of slowest, failed, uniform"))
+    known.map(Some).ok_or_else(|| bad("`sample` must be one of slowest, failed, uniform"))
 }
 
 /// The stored report is a JSON object: more fields go before its closing brace.

@@ -16,10 +16,10 @@ use crate::store::paths::{JOURNAL_FOLDER, STORE_FILE};
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The folder contains no store.
-    #[error("{0} holds no store of a collector")]
+    #[error("{0} contains no store: name the data folder of a collector")]
     NoStore(PathBuf),
     /// The target exists: a backup never overwrites files.
-    #[error("{0} exists; name a folder that does not")]
+    #[error("{0} already exists: name a folder that does not exist")]
     Exists(PathBuf),
     /// A file cannot be read or written.
     #[error("cannot copy {path}")]
@@ -33,7 +33,7 @@ pub enum BackupError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     /// The collector deleted journal files during each attempt to copy them.
-    #[error("the journal moved on faster than it could be copied; try again at a calmer time")]
+    #[error("the journal changed faster than it could be copied: try again when traffic is lower")]
     Overtaken,
 }
 

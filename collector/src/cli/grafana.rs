@@ -16,7 +16,7 @@ pub fn grafana(config: &Config) -> Value {
     json!({
         "uid": "llm-rum",
         "title": "llm-rum",
-        "description": "What users saw of streaming answers. What each figure means: docs/metrics.md.",
+        "description": "Real-user monitoring of streaming LLM responses. Definitions of the metrics: docs/metrics.md.",
         "tags": ["llm-rum"],
         "schemaVersion": 39,
         "editable": true,

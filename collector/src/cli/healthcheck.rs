@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, thiserror::Error)]
 pub enum HealthcheckError {
     /// The URL has another form.
-    #[error("`{0}` is not a URL of the form `http://HOST:PORT`")]
+    #[error("`{0}` is not a valid URL: write `http://HOST:PORT`")]
     BadUrl(String),
     /// No collector responded.
     #[error("no answer from {url}")]
@@ -52,7 +52,7 @@ fn check(url: &str) -> Result<(), HealthcheckError> {
 fn ask(authority: &str) -> io::Result<String> {
     let with_port = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
     let address = with_port.to_socket_addrs()?.next();
-    let address = address.ok_or_else(|| io::Error::other("the host has no address"))?;
+    let address = address.ok_or_else(|| io::Error::other("the host name has no address"))?;
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     write!(stream, "GET /readyz HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n")?;

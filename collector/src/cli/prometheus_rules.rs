@@ -16,7 +16,7 @@ use crate::slo::error_budget::{BurnRateAlert, MIN_STREAMS, Objective};
 /// Why no rules can be written.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "a target of {target_ms} ms for `{use_case}` lies between two of Prometheus' buckets: take one of {edges}"
+    "the target of {target_ms} ms for `{use_case}` is not the edge of a Prometheus bucket: use one of {edges}"
 )]
 pub struct NoRule {
     use_case: String,
@@ -149,8 +149,9 @@ impl Profile {
         let (word, severity, rate) = (objective.as_str(), alert.severity.as_str(), rounded(alert.rate(days)));
         let use_case = literal(&self.use_case);
         // A template can use only the labels of the series, and the use case is a label of the rule.
-        let summary =
-            format!("`{{{{ $labels.site }}}}`: {use_case} uses up its {word} budget {rate} times too fast");
+        let summary = format!(
+            "`{{{{ $labels.site }}}}`: {use_case} burns its {word} budget at over {rate} times the sustainable rate"
+        );
         let (use_case, summary) = (quoted(&use_case), quoted(&summary));
         let name = match objective {
             Objective::Availability => "LlmRumAvailabilityBudget",
@@ -192,8 +193,8 @@ impl Profile {
         // Writing to a string cannot fail.
         let _written = writeln!(
             file,
-            "      # Left out, {severity} over {long}: {use_case}{of_site} cannot use up its {word} budget {rate} \
-             times too fast, {most} times at most."
+            "      # Left out, {severity} over {long}: {use_case}{of_site} cannot burn its {word} budget at {rate} \
+             times the sustainable rate, only at {most} times at most."
         );
     }
 }
@@ -228,7 +229,7 @@ pub(crate) fn rounded(value: f64) -> String {
 /// Selects eligible streams.
 pub(crate) const ELIGIBLE: &str = "outcome!~\"aborted|abandoned|unobserved\"";
 
-const HEAD: &str = "# Alerts on what use cases promise, for Prometheus. Written by `llm-rum rules`; what each means: docs/statistics.md.
+const HEAD: &str = "# Prometheus alerting rules for the configured objectives. Written by `llm-rum rules`; explained in docs/statistics.md.
 groups:
   - name: llm-rum-budgets
     rules:
@@ -279,7 +280,7 @@ mod tests {
         config.targets.insert("some\nchat".to_owned(), targets);
         let file = rules(&config).unwrap();
         let left_out: Vec<_> = file.lines().filter(|line| line.contains("# Left out")).collect();
-        let line = r#"      # Left out, page over 1h: "some\nchat" cannot use up its availability budget 14.4 times too fast, 10 times at most."#;
+        let line = r#"      # Left out, page over 1h: "some\nchat" cannot burn its availability budget at 14.4 times the sustainable rate, only at 10 times at most."#;
         assert_eq!(left_out, [line]);
         assert_eq!(file.matches(r#"use_case: "some\nchat", promise"#).count(), 3);
     }

@@ -80,10 +80,10 @@ struct ReportCounts {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The configuration has no site of this name.
-    #[error("no site of the configuration is called `{0}`")]
+    #[error("the configuration has no site `{0}`")]
     UnknownSite(String),
     /// The input cannot be read.
-    #[error("line {line} cannot be read")]
+    #[error("cannot read line {line}")]
     Read {
         /// Counted from 1.
         line: u64,
@@ -125,7 +125,7 @@ pub fn replay(
                 replay.note(number, taken)?;
             }
             Some((number, Line::TooLong)) => {
-                let message = format!("over {} bytes", config.ingest.body_bytes);
+                let message = format!("the line is longer than {} bytes", config.ingest.body_bytes);
                 replay.note(number, Err(ApiError::new(Reason::BodyTooLarge, message)))?;
             }
         }
@@ -187,12 +187,17 @@ impl Replay {
             (Some(site), _) => site,
             (None, Some(name)) => {
                 let found = self.sites.iter().position(|open| open.site.name == name);
-                found.ok_or_else(|| ApiError::new(Reason::UnknownSite, "the report is of another site"))?
+                found.ok_or_else(|| {
+                    ApiError::new(
+                        Reason::UnknownSite,
+                        "the report names a site that the configuration does not have",
+                    )
+                })?
             }
             (None, None) => 0,
         };
         let Some(open) = self.sites.get(site) else {
-            return Err(ApiError::new(Reason::UnknownSite, "the configuration has no site"));
+            return Err(ApiError::new(Reason::UnknownSite, "the configuration has no sites"));
         };
         match hint {
             Some(hint) if hint.reports.is_none() => {

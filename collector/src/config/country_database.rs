@@ -21,7 +21,7 @@ pub(crate) fn read(path: &Path) -> Result<Reader<Vec<u8>>, CountryError> {
 #[derive(Debug, thiserror::Error)]
 pub enum CountryError {
     /// It cannot be read.
-    #[error("{path} cannot be read: {source}")]
+    #[error("cannot read {path}: {source}")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -29,10 +29,10 @@ pub enum CountryError {
         source: io::Error,
     },
     /// It is a folder or a device, or larger than any country file.
-    #[error("{0} is no file of up to 512 MiB")]
+    #[error("{0} is not a file of at most 512 MiB")]
     NoFile(PathBuf),
     /// It can be read, but is not a valid country file.
-    #[error("{path} is no MaxMind DB file: {source}")]
+    #[error("{path} is not a valid MaxMind DB file: {source}")]
     Broken {
         /// The file.
         path: PathBuf,
@@ -54,9 +54,10 @@ mod tests {
         let error = |path: &Path| read(path).err().unwrap().to_string();
         let text = folder.path().join("text.mmdb");
         fs::write(&text, "no database").unwrap();
-        assert!(error(&text).contains("text.mmdb is no MaxMind DB file: "));
-        assert!(error(&folder.path().join("none")).contains("none cannot be read: "));
-        assert!(error(folder.path()).ends_with(" is no file of up to 512 MiB"));
-        assert!(error(Path::new("/dev/zero")).ends_with(" is no file of up to 512 MiB"));
+        assert!(error(&text).contains("text.mmdb is not a valid MaxMind DB file: "));
+        let none = folder.path().join("none");
+        assert!(error(&none).starts_with(&format!("cannot read {}: ", none.display())));
+        assert!(error(folder.path()).ends_with(" is not a file of at most 512 MiB"));
+        assert!(error(Path::new("/dev/zero")).ends_with(" is not a file of at most 512 MiB"));
     }
 }

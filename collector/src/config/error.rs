@@ -32,7 +32,7 @@ pub enum SourceLocation {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {path}: is the path right, and may this user read it?")]
+    #[error("cannot read {path}: check the path and the permissions of this user")]
     Read {
         /// The file.
         path: PathBuf,

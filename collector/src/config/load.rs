@@ -59,8 +59,8 @@ impl Draft {
         let mistake = Mistake {
             place: Some(SourceLocation::Line(line)),
             field: String::new(),
-            problem: "this is no UTF-8".to_owned(),
-            remedy: "save the file as UTF-8".to_owned(),
+            problem: "the file is not valid UTF-8".to_owned(),
+            remedy: "save it as UTF-8".to_owned(),
             beside: Vec::new(),
         };
         Self::unread(vec![mistake])
@@ -200,7 +200,7 @@ impl Scroll {
         Mistake {
             place: error.span().map(|span| self.place(span.start)),
             field: String::new(),
-            problem: format!("this is no TOML: {}", in_a_line(error.message())),
+            problem: format!("the file is not valid TOML: {}", in_a_line(error.message())),
             remedy: "see https://toml.io".to_owned(),
             beside: Vec::new(),
         }
@@ -296,17 +296,20 @@ impl Variable {
 
     fn put_into<'a>(&'a self, table: &mut Spanned<DeTable<'a>>) -> Result<(), Mistake> {
         let value = DeTable::parse(&self.padded).ok().and_then(|mut table| table.get_mut().remove("v"));
-        self.put(value.ok_or_else(|| self.refuse("is no value", "write it as in the file"))?, table)
+        self.put(value.ok_or_else(|| self.refuse("is not a valid value", "write it as in the file"))?, table)
     }
 
     fn put<'a>(&self, value: Spanned<DeValue<'a>>, table: &mut Spanned<DeTable<'a>>) -> Result<(), Mistake> {
-        let (last, above) = self.field.split_last().ok_or_else(|| self.refuse("is no field", "name one"))?;
+        let (last, above) = self
+            .field
+            .split_last()
+            .ok_or_else(|| self.refuse("names no field", "add the name of a field"))?;
         let mut at = table.get_mut();
         for name in above {
             let empty = || Spanned::new(self.at.clone(), DeValue::Table(DeTable::new()));
             let next = at.entry(self.key(name)).or_insert_with(empty);
             let DeValue::Table(next) = next.get_mut() else {
-                return Err(self.refuse("lies below something that is no table", "set the whole of it"));
+                return Err(self.refuse("is inside a field that is not a table", "set the whole field"));
             };
             at = next;
         }

@@ -23,8 +23,8 @@ pub enum Origin {
 /// Error for a text that is not an origin.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no origin: write `https://host`, `https://host:port`, `https://*.host`, `loopback` or, of an app, \
-     `scheme://host`"
+    "`{0}` is not a valid origin: write `https://host`, `https://host:port`, `https://*.host`, `loopback` or, for \
+     an app, `scheme://host`"
 )]
 pub struct OriginError(String);
 

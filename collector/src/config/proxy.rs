@@ -12,7 +12,7 @@ pub struct Proxy(IpNet);
 
 /// Error for a text that is not a proxy's address.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no address: write `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`")]
+#[error("`{0}` is not a valid address: write `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`")]
 pub struct ProxyError(String);
 
 impl Proxy {

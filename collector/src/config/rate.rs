@@ -17,8 +17,8 @@ impl Rate {
     pub(crate) fn mistake(self) -> Option<&'static str> {
         match self {
             Self { per_second: 1..=1_000_000, burst: None | Some(1..=100_000_000) } => None,
-            Self { per_second: 1..=1_000_000, .. } => Some("has a `burst` that is not 1 to 100000000"),
-            Self { .. } => Some("has a `per_second` that is not 1 to 1000000"),
+            Self { per_second: 1..=1_000_000, .. } => Some("has a `burst` that is not from 1 to 100000000"),
+            Self { .. } => Some("has a `per_second` that is not from 1 to 1000000"),
         }
     }
 }

@@ -18,8 +18,8 @@ impl Config {
         let mut found = Found::default();
         self.check_exposure(&mut found);
         if self.data.as_os_str().is_empty() {
-            let problem = "is empty, which means the folder that the collector is started in";
-            found.add("data", problem, "write a path such as `/var/lib/llm-rum`, or `.` for that folder");
+            let problem = "is empty, which means the working directory of the collector";
+            found.add("data", problem, "write a path such as `/var/lib/llm-rum`, or `.` for that directory");
         }
         self.check_numbers(&mut found);
         if let Some(clickhouse) = &self.store.clickhouse {
@@ -29,8 +29,8 @@ impl Config {
         if self.sites.is_empty() {
             found.add(
                 "sites",
-                "is empty, so nobody can send",
-                "add a `[[sites]]` with name, keys and origins",
+                "is empty, so no page can send",
+                "add a `[[sites]]` table with `name`, `keys` and `origins`",
             );
         }
         let (mut names, mut keys) = (HashSet::new(), HashSet::new());
@@ -60,9 +60,9 @@ impl Config {
             let beginning = bare.strip_suffix('*').unwrap_or(bare);
             if name.is_empty() || name.len() > 128 || beginning.is_empty() || beginning.contains('*') {
                 let remedy = r#"write `"sent-name" = "name"` or `"beginning*" = "name"`"#;
-                found.add(field, "is no alias", remedy);
+                found.add(field, "is not a valid alias", remedy);
             } else if let Some(same) = patterns.insert(bare, pattern) {
-                let problem = format!("is the same as `{same}`, as `models/` before a name says nothing");
+                let problem = format!("is the same as `{same}`, because `models/` before a name is ignored");
                 found.add(field, problem, "remove one of the two");
             }
         }
@@ -72,18 +72,18 @@ impl Config {
         if let Some(endpoint) = &self.otlp.endpoint {
             let remedy = "write it as `http://127.0.0.1:4318`, without `/v1/metrics`";
             if !is_http(endpoint) {
-                found.add("otlp.endpoint", "is no address", remedy);
+                found.add("otlp.endpoint", "is not a valid address", remedy);
             } else if endpoint.trim_end_matches('/').ends_with("/v1/metrics") {
-                found.add("otlp.endpoint", "has the path that is appended to it", remedy);
+                found.add("otlp.endpoint", "ends with the path that the collector appends", remedy);
             }
         }
         for (name, value) in &self.otlp.headers {
             let field = format!("otlp.headers.{name}");
             if HeaderName::try_from(name).is_err() {
-                let remedy = "write the name of a header, such as `authorization`";
-                found.add(field, "is no name of a header", remedy);
+                let remedy = "write a header name, such as `authorization`";
+                found.add(field, "is not a valid header name", remedy);
             } else if HeaderValue::from_bytes(value.bytes()).is_err() {
-                found.add(field, "cannot stand in a header", "write it in one line");
+                found.add(field, "is not a valid header value", "write it on one line");
             }
         }
     }
@@ -91,15 +91,15 @@ impl Config {
     fn check_country(&self, found: &mut Found) {
         let CountryFrom { header, mmdb, .. } = &self.country;
         if header.is_some() && mmdb.is_some() {
-            found.add("country.mmdb", "says what `country.header` says too", "remove one of the two");
+            found.add("country.mmdb", "conflicts with `country.header`", "remove one of the two");
         }
         if header.is_some() && self.ingest.proxies.is_empty() {
-            let problem = "means nothing without `ingest.proxies`";
+            let problem = "has no effect without `ingest.proxies`";
             found.add_beside(
                 "country.header",
                 &["ingest.proxies"],
                 problem,
-                "name the proxies that write it, or remove it",
+                "list the proxies that write it, or remove it",
             );
         }
         if header.is_none()
@@ -107,7 +107,7 @@ impl Config {
             && let Err(error) = country_database::read(path)
         {
             let remedy = "write the path of a file such as GeoLite2-Country.mmdb";
-            found.add("country.mmdb", format!("gives no countries: {error}"), remedy);
+            found.add("country.mmdb", format!("cannot be used: {error}"), remedy);
         }
     }
 
@@ -116,17 +116,17 @@ impl Config {
             found.add_beside(
                 "listen",
                 &["admin_token"],
-                "is not a loopback address, and without `admin_token` anyone who reaches it could read the data",
+                "is not a loopback address, and without `admin_token` anyone who can connect could read the data",
                 "set `admin_token`, or listen on 127.0.0.1",
             );
         }
         if let Some(problem) = self.admin_token.as_ref().and_then(no_token) {
-            let remedy = "make one with `openssl rand -hex 16`";
+            let remedy = "generate one with `openssl rand -hex 16`";
             found.add("admin_token", format!("is {problem}"), remedy);
         }
         for (index, token) in self.read_tokens.iter().enumerate() {
             if let Some(problem) = no_token(token) {
-                let remedy = "make each with `openssl rand -hex 16`";
+                let remedy = "generate each with `openssl rand -hex 16`";
                 found.add(format!("read_tokens[{index}]"), format!("is {problem}"), remedy);
             }
         }
@@ -135,18 +135,17 @@ impl Config {
             found.add_beside("read_tokens", &["admin_token"], problem, "set `admin_token` too, or remove it");
         }
         if self.ingest.client_header.is_some() && self.ingest.proxies.is_empty() {
-            let problem = "means nothing without `ingest.proxies`";
+            let problem = "has no effect without `ingest.proxies`";
             found.add_beside(
                 "ingest.client_header",
                 &["ingest.proxies"],
                 problem,
-                "name the proxies that write it, or remove it",
+                "list the proxies that write it, or remove it",
             );
         }
         if self.ingest.client_header.as_ref() == Some(&FORWARDED) {
-            let problem = "has a syntax of its own (RFC 7239), which is not read";
-            let remedy =
-                "let the proxies write addresses alone, and name that header, such as `x-forwarded-for`";
+            let problem = "has its own syntax (RFC 7239), which the collector does not read";
+            let remedy = "name a header in which the proxies write only addresses, such as `x-forwarded-for`";
             found.add("ingest.client_header", problem, remedy);
         }
     }
@@ -178,23 +177,24 @@ impl Config {
             ("country.look_seconds", self.country.look_seconds as usize),
         ] {
             if value == 0 {
-                found.add(field, "is 0", "write a whole number from 1, or leave it out for the default");
+                found.add(field, "is 0", "write a whole number of at least 1, or remove it for the default");
             }
         }
         if self.ingest.connections > MOST_CONNECTIONS {
-            let remedy = "write as many as there may be open files";
-            found.add("ingest.connections", "is over a million", remedy);
+            let remedy = "write at most the limit of open files";
+            found.add("ingest.connections", "is more than 1000000", remedy);
         }
         if self.ingest.notice_seconds > LONGEST_NOTICE_SECONDS {
-            let remedy = "write how long the load balancer takes to see `/readyz` fail, such as 5";
-            found.add("ingest.notice_seconds", "is over ten minutes", remedy);
+            let remedy =
+                "write the seconds in which the load balancer notices that `/readyz` fails, such as 5";
+            found.add("ingest.notice_seconds", "is more than 600 seconds", remedy);
         }
         for (field, value) in [
             ("ingest.bodies_bytes", self.ingest.bodies_bytes),
             ("ingest.queue_bytes", self.ingest.queue_bytes),
         ] {
             if (1..self.ingest.body_bytes).contains(&value) {
-                let problem = "is below `ingest.body_bytes`, so that the longest body never fits";
+                let problem = "is less than `ingest.body_bytes`, so the longest body never fits";
                 found.add_beside(
                     field,
                     &["ingest.body_bytes"],
@@ -204,10 +204,10 @@ impl Config {
             }
         }
         if self.store.samples > MOST_SAMPLES {
-            found.add("store.samples", "is over 1000 a day", "write a number from 0 to 1000");
+            found.add("store.samples", "is more than 1000 per day", "write a number from 0 to 1000");
         }
         if self.settle_after_seconds >= self.dedupe.minutes.saturating_mul(60) {
-            let problem = "is not below `dedupe.minutes`, so open streams would be lost";
+            let problem = "is not shorter than `dedupe.minutes`, so open streams would be lost";
             found.add_beside(
                 "settle_after_seconds",
                 &["dedupe.minutes"],
@@ -216,7 +216,7 @@ impl Config {
             );
         }
         if self.dedupe.minutes >= self.store.windows_hours.saturating_mul(60) {
-            let problem = "is not below `store.windows_hours`, so windows would be gone";
+            let problem = "is not shorter than `store.windows_hours`, so windows would be deleted too early";
             found.add_beside(
                 "dedupe.minutes",
                 &["store.windows_hours"],
@@ -225,7 +225,7 @@ impl Config {
             );
         }
         if self.store.history_days.saturating_mul(24) < self.store.windows_hours {
-            let problem = "is shorter than `store.windows_hours`, whose minutes go into hours of it";
+            let problem = "is shorter than `store.windows_hours`, but minutes are rolled up into its hours";
             found.add_beside(
                 "store.history_days",
                 &["store.windows_hours"],
@@ -238,27 +238,31 @@ impl Config {
 
 fn check_clickhouse(clickhouse: &ClickHouse, found: &mut Found) {
     if !is_http(&clickhouse.url) || clickhouse.url.contains(['?', '@']) {
-        let remedy = "write `http://clickhouse:8123`, and the user in `user` and `password`";
-        found.add("store.clickhouse.url", "is no address of an HTTP interface", remedy);
+        let remedy = "write `http://clickhouse:8123`, and the credentials in `user` and `password`";
+        found.add("store.clickhouse.url", "is not a valid address of an HTTP interface", remedy);
     }
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
     if clickhouse.database.is_empty() || !clickhouse.database.chars().all(is_name) {
-        let remedy = "write it in the characters A-Z a-z 0-9 _";
-        found.add("store.clickhouse.database", "is no name of a database", remedy);
+        let remedy = "use only the characters A-Z a-z 0-9 _";
+        found.add("store.clickhouse.database", "is not a valid database name", remedy);
     }
     let is_plain = |text: &[u8]| text.iter().all(|byte| (0x20..0x7f).contains(byte));
     if clickhouse.password.as_ref().is_some_and(|password| !is_plain(password.bytes())) {
-        found.add("store.clickhouse.password", "cannot stand in a header", "choose one in plain ASCII");
+        found.add("store.clickhouse.password", "is not a valid header value", "use only printable ASCII");
     }
     if clickhouse.user.is_empty() || !is_plain(clickhouse.user.as_bytes()) {
-        found.add("store.clickhouse.user", "is no name of a user", "write it in plain ASCII");
+        found.add("store.clickhouse.user", "is not a valid user name", "use only printable ASCII");
     }
     for (field, value) in [
         ("store.clickhouse.publish_seconds", clickhouse.publish_seconds),
         ("store.clickhouse.timeout_seconds", clickhouse.timeout_seconds),
     ] {
         if value == 0 || value > 3_600 {
-            found.add(field, "is 0, or over an hour", "leave it out for the default");
+            found.add(
+                field,
+                "is 0 or more than 3600 seconds",
+                "write 1 to 3600, or remove it for the default",
+            );
         }
     }
 }
@@ -276,30 +280,34 @@ fn check_site<'a>(
         }
     }
     if !names.insert(&site.name) {
-        found.add(format!("{at}.name"), "names a second site", "give each site a name of its own");
+        found.add(format!("{at}.name"), "is the name of two sites", "give each site its own name");
     }
     if site.keys.is_empty() {
-        found.add(format!("{at}.keys"), "is empty, so nobody can send", "write at least one public key");
+        found.add(format!("{at}.keys"), "is empty, so no page can send", "write at least one public key");
     }
     if site.origins.is_empty() {
         let problem = "is empty, so no page can send";
-        found.add(format!("{at}.origins"), problem, "write the origins of its pages, or `loopback`");
+        found.add(format!("{at}.origins"), problem, "write the origins of the site's pages, or `loopback`");
     }
     for key in &site.keys {
         if !is_word(key) {
             found.add(format!("{at}.keys"), NO_WORD, WORD);
         }
         if !keys.insert(key) {
-            let problem = format!("has the key `{key}`, which stands twice");
-            found.add(format!("{at}.keys"), problem, "give each site keys of its own");
+            let problem = format!("contains the key `{key}`, which is used twice");
+            found.add(format!("{at}.keys"), problem, "give each site its own keys");
         }
     }
     if !(site.sample > 0.0 && site.sample <= 1.0) {
-        found.add(format!("{at}.sample"), "is no share", "write a number above 0 and up to 1");
+        found.add(
+            format!("{at}.sample"),
+            "is not a valid share",
+            "write a number greater than 0 and at most 1",
+        );
     }
     if site.filters.own_tests.iter().any(String::is_empty) {
-        let problem = "has an empty text, which every user agent contains";
-        found.add(format!("{at}.filters.own_tests"), problem, "write a part of your tests' user agent");
+        let problem = "contains an empty text, which is part of every user agent";
+        found.add(format!("{at}.filters.own_tests"), problem, "write a part of the user agent of your tests");
     }
     if let Some(rate) = site.rate {
         found.rate(&format!("{at}.rate"), rate);
@@ -331,23 +339,23 @@ impl Found {
     /// included.
     fn targets(&mut self, at: &str, use_case: &str, written: &Targets, all: &Targets) {
         if let Some(field) = written.mistake() {
-            let remedy = "write milliseconds above 0, or a share from 0 to below 1";
-            self.add(format!("{at}.{field}"), "cannot be a target", remedy);
+            let remedy = "write milliseconds greater than 0, or a share of at least 0 and less than 1";
+            self.add(format!("{at}.{field}"), "is not a valid target", remedy);
         }
         for OutOfOrder { lower, higher, default_ms } in written.out_of_order(all) {
             let what = match default_ms {
-                Some(default_ms) => format!("which is {default_ms} where it is not written"),
-                None => "which more streams are to keep".to_owned(),
+                Some(default_ms) => format!("which is {default_ms} by default"),
+                None => "the target of a higher percentile".to_owned(),
             };
             let beside = [format!("{at}.{higher}"), format!("targets.{use_case}.{higher}")];
             self.add_beside(
                 format!("{at}.{lower}"),
                 &beside.each_ref().map(String::as_str),
-                format!("is above `{higher}`, {what}"),
+                format!("is greater than `{higher}`, {what}"),
                 if default_ms.is_some() {
-                    "lower it, or write the other too"
+                    "lower it, or set the other target too"
                 } else {
-                    "lower it, or raise the other"
+                    "lower it, or raise the other target"
                 },
             );
         }
@@ -364,10 +372,10 @@ impl Found {
 fn no_token(token: &Secret) -> Option<&'static str> {
     let bytes = token.bytes();
     if bytes.starts_with(PLACEHOLDER) {
-        return Some("the one of the example, which everybody knows");
+        return Some("the public value of the example");
     }
     if !bytes.iter().all(u8::is_ascii_graphic) {
-        return Some("not of visible ASCII alone, so that no request can show it");
+        return Some("not visible ASCII only, so no request can send it");
     }
     (bytes.len() < 16).then_some("shorter than 16 bytes")
 }
@@ -389,5 +397,5 @@ const MOST_CONNECTIONS: usize = 1_000_000;
 const LONGEST_NOTICE_SECONDS: u32 = 600;
 /// Each is a report in memory until it is stored, and a row as long as the history.
 const MOST_SAMPLES: u32 = 1_000;
-const NO_WORD: &str = "is no word that can stand in an address";
-const WORD: &str = "write 1 to 64 of the characters A-Z a-z 0-9 . _ -";
+const NO_WORD: &str = "is not valid in a URL";
+const WORD: &str = "use 1 to 64 of the characters A-Z a-z 0-9 . _ -";

@@ -51,7 +51,7 @@ struct Pusher {
 /// Why a push failed.
 #[derive(Debug, thiserror::Error)]
 enum PushError {
-    #[error("the endpoint cannot be reached: {0}")]
+    #[error("cannot reach the endpoint: {0}")]
     Unreachable(#[from] ureq::Error),
     #[error("the endpoint answered {status}")]
     Refused { status: u16, retry_after: Option<Duration> },
@@ -89,7 +89,7 @@ impl Pusher {
     fn push(&mut self, tries: u32, stop: &Receiver<()>) {
         let all = match self.read() {
             Ok(all) => all,
-            Err(error) => return warn!(%error, "OTLP: the store could not be read"),
+            Err(error) => return warn!(%error, "OTLP: cannot read the store"),
         };
         let now_ns = now_ns();
         let (mut all, mut failed) = (all.into_iter().peekable(), Vec::new());
@@ -109,7 +109,7 @@ impl Pusher {
         }
         if let Some(error) = failed.last() {
             let messages = failed.len();
-            warn!(%error, messages, "OTLP: {error}; messages of this push that failed: {messages}");
+            warn!(%error, messages, "OTLP: {error}; failed messages of this push: {messages}");
         }
     }
 

@@ -64,8 +64,8 @@ pub(crate) async fn metrics(
     // Encoding thousands of series would delay the beacons of this worker, so it runs on a blocking thread.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
-        tracing::error!(%error, "The metrics could not be written");
-        ApiError::new(Reason::Internal, "the metrics could not be written")
+        tracing::error!(%error, "Cannot encode the metrics");
+        ApiError::new(Reason::Internal, "the metrics cannot be encoded; the collector's log has the cause")
     })?;
     let headers = [(CONTENT_TYPE, form.content_type()), (VARY, HeaderValue::from_name(ACCEPT))];
     Ok((headers, body).into_response())
@@ -132,17 +132,11 @@ impl Scrape {
         let mut families = vec![
             self.counter(names::REQUESTS, REQUESTS, |s| s.total.requests()),
             self.counter(names::ERRORS, "Streams in which the service failed.", |s| s.total.errors()),
-            self.counter(names::TOKENS, "Output tokens, as providers counted them.", |s| {
-                s.total.output_tokens
-            }),
+            self.counter(names::TOKENS, "Output tokens, as counted by providers.", |s| s.total.output_tokens),
             self.tpot(),
             self.outcomes(),
             self.defects(),
-            self.counter(
-                names::BROKEN,
-                "Streams that did not arrive whole, of those that can be judged.",
-                |s| s.total.broken,
-            ),
+            self.counter(names::BROKEN, "Eligible streams that did not arrive intact.", |s| s.total.broken),
         ];
         families.extend(PrometheusHistogram::ALL.into_iter().map(|classic| self.histogram(classic)));
         families.extend(self.own_counts());
@@ -181,7 +175,7 @@ impl Scrape {
             };
             s.total.defects().map(with).collect::<Vec<_>>()
         });
-        let help = "Streams that showed the defect, however often.";
+        let help = "Streams with the defect, each counted once.";
         family(names::DEFECTS, help, MetricType::COUNTER, metrics.collect())
     }
 
@@ -211,50 +205,46 @@ impl Scrape {
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
         [
-            counter(names::BEACONS, "Requests to the front door, by result.", self.beacons()),
-            counter(
-                names::REPORTS,
-                "Accepted reports, by what became of them.",
-                self.seen(Kind::Report, "result"),
-            ),
+            counter(names::BEACONS, "Requests to the ingest endpoint, by result.", self.beacons()),
+            counter(names::REPORTS, "Accepted reports, by result.", self.seen(Kind::Report, "result")),
             counter(
                 names::OVERFLOW,
-                "Streams counted as `other` because a site ran into a bound, by label.",
+                "Streams counted as `other` because a site reached a limit, by label.",
                 self.overflows(),
             ),
             counter(
                 names::DROPPED,
-                "What probes say they had to drop, by reason.",
+                "Reports that probes dropped, by reason.",
                 self.each(Kind::Dropped, "reason", DROPPED),
             ),
             counter(
                 names::TIMED_CHUNKS,
-                "Chunks in which probes with the extension `cost` timed themselves.",
+                "Chunks timed by probes with the extension `cost`.",
                 one(counts.get(Kind::Cost, TIMED_CHUNKS)),
             ),
             counter(
                 names::CHUNK_SECONDS,
-                "Time of the probes' own code in these chunks.",
+                "Time that the probes' own code took in the timed chunks.",
                 vec![summed(Vec::new(), counts.get(Kind::Cost, CHUNKS_US) as f64 / 1e6)],
             ),
             counter(
                 names::REPAIRS,
-                "Ends and stretches of the journal that were not whole at a start, by kind.",
+                "Damaged parts of the journal found at a start, by kind.",
                 self.each(Kind::Repair, "kind", REPAIRS),
             ),
             counter(
                 names::IGNORED_FIELDS,
-                "Fields of reports that this version does not know.",
+                "Report fields that this version does not know.",
                 self.ignored_fields(),
             ),
             counter(
                 names::COUNTRY_FILES,
-                "Files of countries that took the place of the one before, by result.",
+                "New country files, by result.",
                 self.each(Kind::CountryFile, "result", COUNTRY_FILES),
             ),
             counter(
                 names::LIVE_REFUSED,
-                "Who wanted to listen to what happens now while as many listened as may.",
+                "Live-feed connections rejected because the subscriber limit was reached.",
                 one(counts.get(Kind::Listener, REFUSED)),
             ),
         ]
@@ -307,19 +297,19 @@ impl Scrape {
 
     fn store_writable(&self) -> MetricFamily {
         let writable = gauge(Vec::new(), if self.writable { 1.0 } else { 0.0 });
-        let help = "1 while beacons can be kept.";
+        let help = "1 while the collector can store beacons, otherwise 0.";
         family(names::STORE_WRITABLE, help, MetricType::GAUGE, vec![writable])
     }
 
     fn listeners(&self) -> MetricFamily {
         let listeners = gauge(Vec::new(), self.listeners as f64);
-        let help = "Who listens to what happens now.";
+        let help = "Current live-feed subscribers.";
         family(names::LISTENERS, help, MetricType::GAUGE, vec![listeners])
     }
 }
 
 fn behind(seconds: f64) -> MetricFamily {
-    let help = "Since ClickHouse had all that this collector had counted.";
+    let help = "Time since ClickHouse last had everything that this collector had counted.";
     family(names::BEHIND, help, MetricType::GAUGE, vec![gauge(Vec::new(), seconds)])
 }
 

@@ -52,7 +52,7 @@ fn check_token(admin: &Secret, readers: &[Secret], headers: &HeaderMap) -> Resul
     }
     Err(ApiError::new(
         Reason::Unauthorized,
-        "`Authorization: Bearer TOKEN` with a configured token is needed",
+        "the token is missing or wrong: send `Authorization: Bearer TOKEN` with a configured token",
     ))
 }
 
@@ -64,7 +64,7 @@ fn check_host(request: &Request) -> Result<(), ApiError> {
     if host.is_some_and(is_loopback_host) {
         return Ok(());
     }
-    let message = "without an admin token only requests to 127.0.0.1, localhost or [::1] are answered";
+    let message = "without `admin_token`, only requests to 127.0.0.1, localhost or [::1] are allowed";
     Err(ApiError::new(Reason::ForeignHost, message))
 }
 

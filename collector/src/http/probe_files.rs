@@ -64,7 +64,7 @@ pub(crate) async fn versioned(
         Some(asset) => to_any_page(asset.serve(CACHE_FOREVER, &headers)),
         None => {
             let message =
-                "this version of the probe is no longer served: `/snippet` has the line for today's";
+                "this version of the probe is no longer served: `/snippet` has the current script tag";
             to_any_page(ApiError::new(Reason::NotFound, message).into_response())
         }
     }
@@ -107,7 +107,7 @@ impl ProbeVersions {
             read_earlier(&folder, &version)
         };
         let earlier = keep().unwrap_or_else(|error| {
-            tracing::warn!(%error, "Earlier versions of the probe cannot be kept in `{}`", folder.display());
+            tracing::warn!(%error, "Cannot keep earlier versions of the probe in `{}`", folder.display());
             Vec::new()
         });
         Self { version, earlier }
@@ -214,7 +214,7 @@ pub(crate) const FOLDER: &str = "probe";
 
 /// Error message if the binary has no probe.
 pub(crate) const WITHOUT_PROBE: &str =
-    "this binary was built without the probe: run `cargo xtask build` and build it again";
+    "this binary was built without the probe: run `cargo xtask build`, then build the binary again";
 
 #[cfg(test)]
 mod tests {

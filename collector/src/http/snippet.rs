@@ -152,12 +152,13 @@ fn address(headers: &HeaderMap) -> Option<String> {
 impl Snippet {
     fn new(config: &Config, probes: &ProbeVersions, site: &str, collector: &str) -> Result<Self, ApiError> {
         if !config.sites.iter().any(|known| known.keys.iter().any(|key| key == site)) {
-            let message = "no site has this key: `sites` in the configuration names them";
+            let message = "unknown site key: use one of the `keys` in `[[sites]]` of the configuration";
             return Err(ApiError::new(Reason::UnknownSite, message));
         }
         let Ok(Origin::Exact(collector)) = Origin::try_from(collector.trim_end_matches('/').to_owned())
         else {
-            let message = "the collector's address is like `https://rum.example`, in small letters";
+            let message =
+                "the collector's address is not valid: write it as `https://rum.example`, in lower case";
             return Err(ApiError::new(Reason::BadQuery, message));
         };
         let names = ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "stub.js"];

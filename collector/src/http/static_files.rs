@@ -33,7 +33,7 @@ pub(crate) async fn dashboard(method: Method, uri: Uri, headers: HeaderMap) -> R
     };
     let file = Asset::embedded::<Dashboard>(name, &headers);
     if (file.is_some() || name == "index.html") && !matches!(method, Method::GET | Method::HEAD) {
-        let refused = ApiError::new(Reason::MethodNotAllowed, "only GET");
+        let refused = ApiError::new(Reason::MethodNotAllowed, "method not allowed: use GET");
         return ([(ALLOW, "GET,HEAD")], refused).into_response();
     }
     match file {
@@ -43,7 +43,7 @@ pub(crate) async fn dashboard(method: Method, uri: Uri, headers: HeaderMap) -> R
         None if name == "index.html" => {
             secured(Html(WITHOUT_DASHBOARD).into_response(), CONTENT_SECURITY_POLICY)
         }
-        None => ApiError::new(Reason::NotFound, "no such route").into_response(),
+        None => ApiError::new(Reason::NotFound, "unknown route").into_response(),
     }
 }
 
@@ -145,5 +145,5 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; img-src 'self' data:;
 
 const WITHOUT_DASHBOARD: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
     <title>llm-rum</title><h1>llm-rum</h1>\
-    <p>This binary was built without the dashboard: run <code>cargo xtask build</code> and build it again.</p>\
+    <p>This binary was built without the dashboard: run <code>cargo xtask build</code> and build the binary again.</p>\
     <p>Its data is at <a href=\"/v1/summary\">/v1/summary</a> and <a href=\"/metrics\">/metrics</a>.</p>\n";

@@ -44,7 +44,7 @@ impl BodyEncoding {
             None if is("deflate") => Ok(Self::Deflate),
             _ => Err(ApiError::new(
                 Reason::UnsupportedEncoding,
-                "a body may be packed once, by gzip or deflate",
+                "unsupported `Content-Encoding`: compress the body at most once, with gzip or deflate",
             )),
         }
     }
@@ -249,18 +249,23 @@ impl Unread {
 
     fn explain(self, limits: &Ingest) -> ApiError {
         match self {
-            Self::Cut => ApiError::new(Reason::BodyCut, "the body ended early"),
-            Self::TooSlow => ApiError::new(Reason::BodyTimeout, "the body did not arrive in time"),
+            Self::Cut => ApiError::new(Reason::BodyCut, "the connection ended before the body was complete"),
+            Self::TooSlow => {
+                ApiError::new(Reason::BodyTimeout, "the body did not arrive within `ingest.body_seconds`")
+            }
             Self::TooLong => {
-                let message = format!("a body is at most {} bytes, unpacked too", limits.body_bytes);
+                let message = format!(
+                    "the body is larger than {} bytes, compressed or decompressed",
+                    limits.body_bytes
+                );
                 ApiError::new(Reason::BodyTooLarge, message)
             }
             Self::NoRoom => ApiError::new(
                 Reason::Overloaded,
-                "more bodies are under way, or more of your network, than there is room for",
+                "too many bodies are being read, in total or from your network; try again",
             ),
             Self::NotPacked => {
-                ApiError::new(Reason::BadEncoding, "the body is not what its `Content-Encoding` says")
+                ApiError::new(Reason::BadEncoding, "the body does not match its `Content-Encoding`")
             }
         }
     }

@@ -15,15 +15,15 @@ impl Filters {
         let agent = headers.get(USER_AGENT).map(|agent| agent.as_bytes()).unwrap_or_default();
         let is_part = |part: &String| memchr::memmem::find(agent, part.as_bytes()).is_some();
         if self.own_tests.iter().any(is_part) {
-            return Err(ApiError::new(Reason::FilteredTest, "the site's `filters` leave its own tests out"));
+            return Err(ApiError::new(Reason::FilteredTest, "the site's `filters` exclude its own tests"));
         }
         if self.prerender
             && headers.get(SEC_PURPOSE).is_some_and(|purpose| contains(purpose.as_bytes(), b"prerender"))
         {
-            return Err(ApiError::new(Reason::FilteredPrerender, "the page is prerendered: nobody sees it"));
+            return Err(ApiError::new(Reason::FilteredPrerender, "the page is prerendered and not visible"));
         }
         if self.bots && is_bot(agent) {
-            return Err(ApiError::new(Reason::FilteredBot, "the site's `filters` leave bots out"));
+            return Err(ApiError::new(Reason::FilteredBot, "the site's `filters` exclude bots"));
         }
         Ok(())
     }

@@ -42,7 +42,9 @@ pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request
             }
             Err(refused) => refuse(ticket, refused),
         },
-        _ => refuse(ticket, ApiError::new(Reason::MethodNotAllowed, "only POST and OPTIONS")),
+        _ => {
+            refuse(ticket, ApiError::new(Reason::MethodNotAllowed, "method not allowed: use POST or OPTIONS"))
+        }
     };
     let mut response = answer.unwrap_or_else(IntoResponse::into_response);
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
@@ -139,7 +141,7 @@ fn charge_network(
 }
 
 fn network_limited(RetryAfter(wait): RetryAfter) -> ApiError {
-    let message = "your network's share of `ingest.network_rate` is used up";
+    let message = "your network exceeds `ingest.network_rate`";
     ApiError::new(Reason::NetworkLimited, message).retry_after(wait)
 }
 
@@ -147,7 +149,7 @@ fn network_limited(RetryAfter(wait): RetryAfter) -> ApiError {
 fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
     let Some(rate_limit) = &open.rate_limit else { return Ok(()) };
     rate_limit.take(time::steady()).map_err(|RetryAfter(wait)| {
-        ApiError::new(Reason::SiteLimited, "the site's `rate` is used up").retry_after(wait)
+        ApiError::new(Reason::SiteLimited, "the site exceeds its `rate`").retry_after(wait)
     })
 }
 
@@ -155,7 +157,10 @@ fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
 /// and count once.
 fn too_slow(state: &IngestState) -> ApiError {
     state.health.journal_is_too_slow();
-    ApiError::new(Reason::StorageUnavailable, "the disk has not taken it within `journal.wait_seconds`")
+    ApiError::new(
+        Reason::StorageUnavailable,
+        "the beacon did not reach the disk within `journal.wait_seconds`",
+    )
 }
 
 /// The `User-Agent`; empty if the header is missing.
@@ -188,8 +193,9 @@ fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a In
     // Keys consist of characters that need no percent-encoding.
     let mut parameters = head.uri.query().unwrap_or_default().split('&');
     let key = parameters.find_map(|parameter| parameter.strip_prefix("site="));
-    key.and_then(|key| state.sites.by_key(key))
-        .ok_or_else(|| ApiError::new(Reason::UnknownSite, "no site has this key: `?site=KEY` names one"))
+    key.and_then(|key| state.sites.by_key(key)).ok_or_else(|| {
+        ApiError::new(Reason::UnknownSite, "unknown site key: pass a configured key as `?site=KEY`")
+    })
 }
 
 /// Accepts requests without `Origin`: they come from no page in a browser. Keys are public, so refusing such
@@ -197,7 +203,7 @@ fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a In
 fn check_origin(site: &Site, headers: &HeaderMap) -> Result<(), ApiError> {
     match headers.get(ORIGIN) {
         Some(origin) if !allows(site, origin) => {
-            Err(ApiError::new(Reason::ForeignOrigin, "this origin is not among the site's `origins`"))
+            Err(ApiError::new(Reason::ForeignOrigin, "this origin is not in the site's `origins`"))
         }
         _ => Ok(()),
     }
@@ -220,7 +226,10 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     if ["text/plain", "application/json"].iter().any(|known| essence.eq_ignore_ascii_case(known)) {
         return Ok(());
     }
-    Err(ApiError::new(Reason::UnsupportedMediaType, "the content type is text/plain or application/json"))
+    Err(ApiError::new(
+        Reason::UnsupportedMediaType,
+        "unsupported content type: use text/plain or application/json",
+    ))
 }
 
 fn add_cors(headers: &mut HeaderMap, origin: Option<HeaderValue>) {

@@ -28,11 +28,12 @@ pub(crate) struct ValidatedBatch {
 /// Parses a body, and checks every report in it. `agent` is the sender's `User-Agent`, empty if it is
 /// missing.
 pub(crate) fn validate(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
-    let text = str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not UTF-8"))?;
+    let text =
+        str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not valid UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, ignored_fields) =
         parse(text).map_err(|error| explain(text, &error))?;
     if !(1..=MAX_REPORTS).contains(&sent) {
-        let message = format!("a batch holds 1 to {MAX_REPORTS} reports, this one {sent}");
+        let message = format!("the batch has {sent} reports, but must have 1 to {MAX_REPORTS}");
         return Err(ApiError::new(Reason::BadBatch, message));
     }
     let mut reports = Vec::with_capacity(kept.len());
@@ -118,7 +119,7 @@ fn is_in_sample(id: StreamId, share: f64) -> bool {
 }
 
 fn parse_id(id: &str) -> Result<StreamId, Refused> {
-    let problem = "is not 32 hexadecimal digits";
+    let problem = "must be 32 hexadecimal digits";
     if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(Refused::field("id", problem));
     }
@@ -140,28 +141,28 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Refused> {
     let name = field.name;
     match (field.rule, value) {
         (Rule::Milliseconds, Value::Float(ms)) if !(0.0..=MAX_MS).contains(&ms) => {
-            Err(Refused::field(name, "is not a duration from 0 to 24 hours"))
+            Err(Refused::field(name, "must be a duration from 0 to 24 hours"))
         }
         (Rule::Share, Value::Float(share)) if !(share > 0.0 && share <= 1.0) => {
             Err(Refused::field(name, "must be greater than 0 and at most 1"))
         }
         (Rule::Count(most), Value::Integer(count)) if count > most => {
-            Err(Refused::field(name, format!("is larger than {most}")))
+            Err(Refused::field(name, format!("must be at most {most}")))
         }
         (Rule::Between(least, most), Value::Integer(number)) if !(least..=most).contains(&number) => {
-            Err(Refused::field(name, format!("is not a number from {least} to {most}")))
+            Err(Refused::field(name, format!("must be a number from {least} to {most}")))
         }
         (Rule::Text(longest), Value::Text(text)) if text.len() > longest || !is_printable(text) => {
             Err(Refused::field(
                 name,
-                format!("is longer than {longest} bytes or has characters that cannot be seen"),
+                format!("is longer than {longest} bytes or contains non-printable characters"),
             ))
         }
         // An empty text counts as absent, unless the field is required.
         (Rule::Text(_), Value::Text("")) if field.required => Err(Refused::field(name, "is empty")),
         // These names come from a request or a response, so another text could be part of a prompt.
         (Rule::Name(shape), Value::Text(text)) if !text.is_empty() && !shape.fits(text.as_bytes()) => {
-            Err(Refused::field(name, "does not have the shape of a name"))
+            Err(Refused::field(name, "is not a valid name"))
         }
         (Rule::Group(_), Value::Group(group)) => {
             let mut checked = Ok(());
@@ -196,10 +197,10 @@ fn check_order(report: &StreamReport) -> Result<(), Refused> {
 fn check_gaps(report: &StreamReport) -> Result<(), Refused> {
     let Some(gaps) = &report.gaps else { return Ok(()) };
     if gaps.count() > u64::from(report.chunks) {
-        return Err(Refused::field("gaps", "holds more gaps than there were chunks"));
+        return Err(Refused::field("gaps", "has more gaps than the stream has chunks"));
     }
     if gaps.sum() > MAX_MS {
-        return Err(Refused::field("gaps", "holds more than 24 hours"));
+        return Err(Refused::field("gaps", "adds up to more than 24 hours"));
     }
     Ok(())
 }
@@ -248,7 +249,8 @@ impl Refused {
 }
 
 fn unknown_version(index: usize, version: u64) -> ApiError {
-    let message = format!("reports[{index}].v is {version}, and {SCHEMA_VERSION} is known");
+    let message =
+        format!("reports[{index}].v is {version}, but this collector supports only {SCHEMA_VERSION}");
     ApiError::new(Reason::UnknownVersion, message)
 }
 
@@ -258,7 +260,7 @@ fn explain(text: &str, error: &serde_json::Error) -> ApiError {
         Category::Data => explain_data(text),
         // serde_json's message consists of its own words and a position. It never quotes the body.
         Category::Io | Category::Syntax | Category::Eof => {
-            ApiError::new(Reason::BadJson, format!("the body is not JSON: {error}"))
+            ApiError::new(Reason::BadJson, format!("the body is not valid JSON: {error}"))
         }
     }
 }
@@ -276,7 +278,7 @@ fn explain_data(text: &str) -> ApiError {
     let deserializer = &mut serde_json::Deserializer::from_str(text);
     let message = match serde_path_to_error::deserialize::<_, Body>(deserializer) {
         Err(error) => format!("{}: {}", error.path(), error.inner()),
-        Ok(_) => "the body has a field of a wrong type".to_owned(),
+        Ok(_) => "a field of the body has the wrong type".to_owned(),
     };
     // The message quotes the unexpected value, however long it is.
     ApiError::new(Reason::BadField, message.chars().take(LONGEST_MESSAGE).collect::<String>())

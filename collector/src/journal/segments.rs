@@ -85,7 +85,7 @@ impl Segments {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
             Err(error) if is_lost(&error) => {
                 if !self.told_of_loss.swap(true, Ordering::Relaxed) {
-                    tracing::error!(%error, "The disk does not give back what the journal holds");
+                    tracing::error!(%error, "The disk cannot read a part of the journal");
                 }
                 Ok(None)
             }

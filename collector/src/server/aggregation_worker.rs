@@ -71,7 +71,7 @@ pub(crate) fn start(
             Ok::<_, StoreError>(())
         })?;
     if batches > 0 {
-        info!(batches, "Counted {batches} batches that the journal still held");
+        info!(batches, "Counted {batches} batches that were still in the journal");
     }
     aggregator.counts.damaged(damage);
     aggregator.counts.reset_in_flight();
@@ -247,10 +247,10 @@ impl AggregationWorker {
     /// Deletes journal files and old data. A failure is retried next time.
     fn trim(&mut self, now_ms: i64, needs_journal_from: u64) {
         if let Err(error) = self.store.drop_journal_before(needs_journal_from) {
-            warn!(%error, "A file of the journal that nobody needs could not be dropped");
+            warn!(%error, "Cannot delete a journal file that is no longer needed");
         }
         if let Err(error) = self.store.segments().lay_by() {
-            warn!(%error, "No file could be made for the journal to go on in; it makes one when it has to");
+            warn!(%error, "Cannot preallocate the next journal file; the journal creates it when needed");
         }
         if self.flushes_until_trim > 0 {
             self.flushes_until_trim -= 1;

@@ -99,7 +99,7 @@ async fn accept(listener: &TcpListener) -> (std::net::TcpStream, SocketAddr) {
             }
             Err(error) => {
                 // Most likely the process is out of file descriptors, which become free as connections end.
-                tracing::warn!(%error, "A connection could not be accepted");
+                tracing::warn!(%error, "Cannot accept a connection");
                 sleep(Duration::from_millis(100)).await;
             }
         }

@@ -67,10 +67,10 @@ async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Respo
 }
 
 async fn wrong_method() -> ApiError {
-    ApiError::new(Reason::MethodNotAllowed, "the route does not have this method")
+    ApiError::new(Reason::MethodNotAllowed, "this route does not support the method")
 }
 
 /// Responds with an internal error. The panic is in the log; the process and the connection continue.
 pub(super) fn after_panic(_: Box<dyn Any + Send>) -> Response {
-    ApiError::new(Reason::Internal, "a fault of the collector, which is in its log").into_response()
+    ApiError::new(Reason::Internal, "internal error; the collector's log has the cause").into_response()
 }

@@ -55,14 +55,14 @@ pub(crate) fn of<'a>(open: u64, cases: impl Iterator<Item = Case<'a>>) -> Verdic
     let missed = eligible.iter().rev().filter(|(verdict, _)| verdict.level == level && level >= Level::Warn);
     let missed: Vec<_> = missed.map(|(_, case)| case.use_case).collect();
     let others =
-        if missed.is_empty() { String::new() } else { format!(" As badly off: {}.", missed.join(", ")) };
+        if missed.is_empty() { String::new() } else { format!(" Same status: {}.", missed.join(", ")) };
     Verdict { level, text: format!("{}: {}{others}", case.use_case, uncapitalised(&text)) }
 }
 
 fn judge(stats: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
     if stats.eligible() == 0 {
-        let text =
-            "None of the streams can be judged: their users ended them, or their content could not be seen.";
+        let text = "No stream is eligible for a verdict: users ended the streams, or the probe could not see \
+                    their content.";
         return Verdict { level: Level::None, text: text.to_owned() };
     }
     let failures = Failures::of(stats, targets);
@@ -81,7 +81,7 @@ fn judge(stats: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
         (false, _) => format!("{}, and {}", speed.describe(Some(use_case)), failures.describe(use_case)),
     };
     let text = match stats.eligible() < FEW {
-        true => format!("Only {}, too few to be sure: {description}.", streams(stats.eligible())),
+        true => format!("Low traffic ({}). {}.", streams(stats.eligible()), capitalised(&description)),
         false => format!("{}.", capitalised(&description)),
     };
     Verdict { level, text }
@@ -90,8 +90,8 @@ fn judge(stats: &WindowStats, use_case: &str, targets: &Targets) -> Verdict {
 fn nothing(open: u64) -> String {
     match open {
         0 => "No streams in this period.".to_owned(),
-        1 => "No stream has ended in this period; one is running.".to_owned(),
-        more => format!("No stream has ended in this period; {} are running.", grouped(more)),
+        1 => "No stream ended in this period; 1 is in flight.".to_owned(),
+        more => format!("No stream ended in this period; {} are in flight.", grouped(more)),
     }
 }
 
@@ -112,7 +112,7 @@ impl Failures {
         let eligible = stats.eligible();
         let failed = Self::against("failed", stats.errors(), eligible, targets.availability);
         let broken = eligible.saturating_sub(stats.intact);
-        let broken = Self::against("did not arrive whole", broken, eligible, targets.integrity);
+        let broken = Self::against("did not arrive intact", broken, eligible, targets.integrity);
         if (broken.proven, broken.missed) > (failed.proven, failed.missed) { broken } else { failed }
     }
 
@@ -126,7 +126,7 @@ impl Failures {
 
     fn describe(&self, use_case: &str) -> String {
         let of_all = match self.count {
-            0 if self.eligible == 1 => return "it did not fail".to_owned(),
+            0 if self.eligible == 1 => return "the stream did not fail".to_owned(),
             0 => return format!("none of {} failed", streams(self.eligible)),
             count => format!("{} of {} {}", grouped(count), streams(self.eligible), self.what),
         };
@@ -135,14 +135,14 @@ impl Failures {
             return format!("{of_all} ({share})");
         };
         // If there are few streams, the sentence already begins with that.
-        let unsure = if self.proven || self.eligible < FEW { "" } else { ", but too few to tell" };
-        format!("{of_all} ({share}), more than the {} that {use_case} allows{unsure}", percent(allowed))
+        let unsure = if self.proven || self.eligible < FEW { "" } else { ", not statistically significant" };
+        format!("{of_all} ({share}), above the {} that {use_case} allows{unsure}", percent(allowed))
     }
 }
 
 /// Waits compared with their targets.
 struct Speed {
-    doing: &'static str,
+    what: &'static str,
     p50_p95_ms: Option<(f64, f64)>,
     target_p50_ms: Option<f64>,
     target_p95_ms: Option<f64>,
@@ -173,11 +173,11 @@ impl Hidden {
         match self.p95_ms {
             Some(p95_ms) => {
                 format!(
-                    "but {} (p95) with the {ended} that ended before it",
+                    "but {} (p95) if the {ended} that ended before it are included",
                     seconds_beside(p95_ms, target_ms)
                 )
             }
-            None => format!("but too many ended before it to be sure ({ended})"),
+            None => format!("but {ended} ended before it, too many to be sure"),
         }
     }
 }
@@ -201,12 +201,12 @@ impl Speed {
     /// targets.
     fn of(stats: &WindowStats, targets: &Targets) -> Self {
         let token = Self::by(
-            ("for the first visible token", Metric::Ttfv),
+            ("time to first visible token", Metric::Ttfv),
             stats,
             [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
         );
         let end = Self::by(
-            ("for the end of an answer", Metric::E2e),
+            ("end-to-end time", Metric::E2e),
             stats,
             [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
         );
@@ -218,7 +218,7 @@ impl Speed {
         if by_end { end } else { token }
     }
 
-    fn by((doing, metric): (&'static str, Metric), stats: &WindowStats, limits: [Option<f64>; 3]) -> Self {
+    fn by((what, metric): (&'static str, Metric), stats: &WindowStats, limits: [Option<f64>; 3]) -> Self {
         let waits = stats.histogram(metric);
         let missed = |percentile, q, target: Option<f64>| {
             let (value_ms, target_ms) = (waits.quantile(q)?, target?);
@@ -227,7 +227,7 @@ impl Speed {
         let p50_p95_ms = waits.quantile(0.5).zip(waits.quantile(0.95));
         let kept = limits[1].filter(|limit| p50_p95_ms.is_some_and(|(_, p95_ms)| p95_ms <= *limit));
         Self {
-            doing,
+            what,
             p50_p95_ms,
             target_p50_ms: limits[0],
             target_p95_ms: limits[1],
@@ -263,22 +263,22 @@ impl Speed {
             }
             _ => seconds_beside(p95_ms, self.target_p95_ms.unwrap_or(p95_ms)),
         };
-        let waits = format!("users wait {p50} (p50) and {p95} (p95) {}", self.doing);
+        let waits = format!("{} is {p50} (p50) and {p95} (p95)", self.what);
         match (self.missed, self.target_p95_ms) {
             (Some(Missed { percentile: Percentile::P95, target_ms, .. }), _) => {
-                format!("{waits}, over the {} target{named}", seconds(target_ms))
+                format!("{waits}, above the {} p95 target{named}", seconds(target_ms))
             }
             (Some(Missed { percentile: Percentile::P50, target_ms, .. }), _) => {
-                format!("{waits}, over the {} target for half of them{named}", seconds(target_ms))
+                format!("{waits}, above the {} p50 target{named}", seconds(target_ms))
             }
             (Some(Missed { percentile: Percentile::P99, value_ms, target_ms }), _) => format!(
-                "{waits}, but the slowest 1 % wait {} and more, over the {} target{named}",
+                "{waits}, but {} (p99), above the {} p99 target{named}",
                 seconds_beside(value_ms, target_ms),
                 seconds(target_ms)
             ),
             (None, Some(target_ms)) => {
                 let hidden = self.hidden.map(|hidden| format!(", {}", hidden.describe(target_ms)));
-                let within = format!("{waits}, within the {} target{named}", seconds(target_ms));
+                let within = format!("{waits}, within the {} p95 target{named}", seconds(target_ms));
                 within + &hidden.unwrap_or_default()
             }
             (None, None) => match use_case {

@@ -59,7 +59,7 @@ fn run(connection: &Connection, woken: &Receiver<()>) {
         // reports that.
         let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = moved {
-            tracing::debug!(%error, "The write-ahead log could not be moved");
+            tracing::debug!(%error, "Cannot checkpoint the write-ahead log");
         }
     }
 }

@@ -50,7 +50,7 @@ impl ClockJumpGuard {
             if leap > most {
                 tracing::warn!(
                     leap,
-                    "It is {leap} minutes later than it was: for a day nothing old is dropped"
+                    "The clock jumped ahead by {leap} minutes; no old data is deleted for a day"
                 );
                 self.held = HOLD;
             }

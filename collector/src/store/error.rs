@@ -23,14 +23,14 @@ pub enum StoreError {
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
     /// Another process uses the same folder.
-    #[error("another collector works on {0}")]
+    #[error("another collector uses the folder {0}")]
     InUse(PathBuf),
     /// The disk did not respond in time; pending writes are neither written nor refused.
-    #[error("the disk has not taken within {0:?} what waits for it")]
+    #[error("pending writes did not reach the disk within {0:?}")]
     Hangs(Duration),
     /// The uncounted part of the journal exceeds the memory limit, and the store rejects the flush that would
     /// free memory.
-    #[error("the journal holds more than there is memory to count, and the store takes nothing")]
+    #[error("the journal backlog exceeds the memory for it, and the store rejects writes")]
     TakesNothing(#[source] Box<Self>),
     /// The journal's files cannot be read or created.
     #[error("cannot use the journal")]
@@ -39,7 +39,9 @@ pub enum StoreError {
     #[error(transparent)]
     Countries(#[from] CountryError),
     /// A version before the first release wrote the file.
-    #[error("the store has layout {found}, which no release has written: move {path} away to begin anew")]
+    #[error(
+        "the store has layout {found}, which no release has written: move {path} away to start with an empty store"
+    )]
     Older {
         /// Schema version of the file.
         found: i64,
@@ -47,7 +49,9 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A later version wrote the file.
-    #[error("the store has layout {found}, and this version knows up to {known}")]
+    #[error(
+        "the store has layout {found}, but this version supports only up to {known}: use a later version"
+    )]
     Newer {
         /// Schema version of the file.
         found: i64,
@@ -64,7 +68,7 @@ pub enum StoreError {
     #[error(transparent)]
     Blob(#[from] Unreadable),
     /// A stored report cannot be parsed.
-    #[error("a stored report cannot be read")]
+    #[error("cannot read a stored report")]
     Report(#[from] serde_json::Error),
 }
 

@@ -105,7 +105,7 @@ fn run(connection: &mut Connection, woken: &Receiver<WakeUp>, limits: &config::S
             false => Ok(()),
         });
         if let Err(error) = done {
-            tracing::warn!(%error, "Minutes could not be summed to hours; they stay, and it is tried again");
+            tracing::warn!(%error, "Cannot roll up minutes into hours; the minutes stay, and the next run tries again");
         }
     }
 }

@@ -162,7 +162,7 @@ impl Writer {
             Ok(())
         });
         if let Err(error) = &sealed {
-            warn!(%error, "Minutes could not be let go of; they stay, and it is tried again");
+            warn!(%error, "Cannot seal old hours; their minutes stay, and the next flush tries again");
         }
         self.rollup_thread.wake(minute, may_drop && sealed.is_ok());
     }
@@ -205,7 +205,7 @@ fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
         && (1..=MOST_PAGES_AT_ONCE).contains(&pages)
         && let Err(error) = connection.execute_batch("VACUUM")
     {
-        tracing::warn!(%error, "The store could not be made to give space back; it uses it again");
+        tracing::warn!(%error, "Cannot let the store return free space to the disk; the store reuses the space");
     }
     Ok(())
 }

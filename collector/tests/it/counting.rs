@@ -46,7 +46,7 @@ async fn an_open_stream_is_listed_and_counts_when_it_ends() {
     collector.report(&[open(1, 0)]).await;
     let summary = collector.until("/v1/summary", |summary| summary["open"] == 1).await;
     assert_eq!(summary["streams"], 0);
-    assert_eq!(summary["verdict"]["text"], "No stream has ended in this period; one is running.");
+    assert_eq!(summary["verdict"]["text"], "No stream ended in this period; 1 is in flight.");
     assert_eq!(collector.json("/v1/streams").await["streams"][0]["open"], true);
     collector.report(&[revised(1, stream(1, 100.0))]).await;
     outcomes(&collector, json!({ "complete": 1 })).await;

@@ -197,16 +197,18 @@ fn a_file_without_countries_is_reported_before_the_start() {
     let whole = database(&[("192.0.2.0", 24, "NL")]);
     fs::write(&broken, &whole[..whole.len() - 40]).unwrap();
     let file = folder.path().join("llm-rum.toml");
-    for (mmdb, problem) in
-        [(broken.display().to_string(), "is no MaxMind DB file"), ("/nowhere.mmdb".into(), "cannot be read")]
-    {
+    let broken = broken.display().to_string();
+    for (mmdb, problem) in [
+        (broken.as_str(), format!("{broken} is not a valid MaxMind DB file")),
+        ("/nowhere.mmdb", "cannot read /nowhere.mmdb".to_owned()),
+    ] {
         fs::write(&file, format!("\n[country]\nmmdb = '{mmdb}'\n")).unwrap();
         for command in [&["check-config"][..], &["serve", "--listen", "127.0.0.1:0", "--config"]] {
             let mut run = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
             let run = run.args(command).arg(&file).current_dir(folder.path()).output().unwrap();
             let said = String::from_utf8_lossy(&run.stderr);
             assert!(!run.status.success(), "{said}");
-            let expected = format!("llm-rum.toml:3: `country.mmdb` gives no countries: {mmdb} {problem}");
+            let expected = format!("llm-rum.toml:3: `country.mmdb` cannot be used: {problem}: ");
             assert!(said.contains(&expected), "{said}");
         }
     }

@@ -18,7 +18,7 @@ fn the_example_configuration_is_good_but_for_its_token() {
     let said = Draft::parse(&example, std::iter::empty()).finish().unwrap_err().to_string();
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(
-        said.contains("`admin_token` is the one of the example"),
+        said.contains("`admin_token` is the public value of the example"),
         "nobody runs with a known token: {said}"
     );
     let own = example.replace("change-me-before-the-first-start", "0123456789abcdef");

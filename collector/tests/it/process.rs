@@ -86,7 +86,7 @@ fn a_second_collector_on_the_same_folder_is_refused() {
     let process = Process::start(folder.path());
     let second = run(&["serve", "--listen", "127.0.0.1:0", "--data", folder.path().to_str().unwrap()]);
     assert!(!second.status.success());
-    assert!(String::from_utf8_lossy(&second.stderr).contains("another collector works on"));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("another collector uses the folder"));
     drop(process);
 }
 
@@ -111,7 +111,7 @@ fn a_configuration_is_checked() {
     let bad = check("listen = '127.0.0.1:8787'\n[limits]\nmodles = 3\n");
     assert!(!bad.status.success());
     let said = String::from_utf8_lossy(&bad.stderr);
-    assert!(said.contains("llm-rum.toml:3: `limits.modles` does not exist: write `models`"), "{said}");
+    assert!(said.contains("llm-rum.toml:3: `limits.modles` is not a known field: write `models`"), "{said}");
     assert_eq!(said.lines().count(), 1, "what is wrong, and not where the program found it: {said}");
 }
 

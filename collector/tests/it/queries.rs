@@ -45,7 +45,8 @@ async fn each_use_case_is_measured_by_its_own_targets() {
     }
     // One of 440 is less than chat allows, and one of 40 more than coding does.
     let summary = collector.until("/v1/summary", |summary| summary["streams"] == 440).await;
-    let told = "coding: 1 of 40 streams failed (2.5 %), more than the 0.1 % that coding allows; users wait";
+    let told = "coding: 1 of 40 streams failed (2.5 %), above the 0.1 % that coding allows; time to first visible \
+                token is";
     assert!(summary["verdict"]["text"].as_str().unwrap().starts_with(told), "{summary}");
     assert_eq!(summary["verdict"]["level"], "bad");
     assert_eq!(summary["use_cases"], 2);

@@ -138,7 +138,7 @@ async fn text_in_place_of_a_name_from_the_stream_is_refused() {
     for field in ["model", "response_model", "response_id", "finish_reason"] {
         for text in ["my medical history", "\u{6a21}\u{578b}", "a\"b", &"one-".repeat(30)] {
             let message = collector.post(with(field, json!(text))).await.refused(400, "bad_field");
-            assert_eq!(message, format!("reports[1].{field} does not have the shape of a name"), "{text}");
+            assert_eq!(message, format!("reports[1].{field} is not a valid name"), "{text}");
         }
     }
     nothing_is_stored(&collector).await;
@@ -159,7 +159,7 @@ async fn an_unknown_version_is_told_from_a_broken_field() {
     collector.post(with("v", json!(2))).await.refused(400, "unknown_version");
     let later = r#"{"reports":[{"v":9,"id":["moved"],"outcome":{"kind":"complete"}}]}"#;
     let message = collector.post(later).await.refused(400, "unknown_version");
-    assert_eq!(message, "reports[0].v is 9, and 1 is known");
+    assert_eq!(message, "reports[0].v is 9, but this collector supports only 1");
     counted(&collector, "unknown_version", 2.0).await;
     nothing_is_stored(&collector).await;
 }

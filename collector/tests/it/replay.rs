@@ -87,8 +87,8 @@ fn replay_reads_standard_input_and_reports_unreadable_files() {
 
     for (file, more, said) in [
         ("/no/such/file", &[][..], "cannot open /no/such/file"),
-        ("/", &[], "line 1 cannot be read"),
-        ("-", &["--site", "nobody"], "no site of the configuration is called `nobody`"),
+        ("/", &[], "cannot read line 1"),
+        ("-", &["--site", "nobody"], "the configuration has no site `nobody`"),
         ("-", &["--config", "/no/such.toml"], "/no/such.toml"),
     ] {
         let output = replay(file, more);

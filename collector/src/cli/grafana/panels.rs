@@ -34,15 +34,15 @@ struct Question {
 
 /// All panels from top to bottom.
 pub(super) fn all(config: &Config) -> Vec<Panel> {
-    let mut panels = vec![Panel::Row("What users wait for")];
+    let mut panels = vec![Panel::Row("Latency")];
     panels.extend(waits());
-    panels.push(Panel::Row("How streams end"));
+    panels.push(Panel::Row("Outcomes"));
     panels.extend(endings());
-    panels.push(Panel::Row("Browser beside server"));
+    panels.push(Panel::Row("Browser vs. server"));
     panels.extend(sides());
-    panels.push(Panel::Row("Budgets"));
+    panels.push(Panel::Row("Error budgets"));
     panels.extend(budgets(config));
-    panels.push(Panel::Row("The collector"));
+    panels.push(Panel::Row("Collector"));
     panels.extend(own());
     panels
 }
@@ -56,16 +56,16 @@ fn waits() -> Vec<Panel> {
         vec![at(0.5), at(0.95)]
     };
     vec![
-        lines("First visible token", "s", 12, by_use_case(PrometheusHistogram::FirstVisible))
-            .about("From the request to the first text that a user could read, as browsers saw it."),
-        lines("First token", "s", 12, by_use_case(PrometheusHistogram::FirstToken)).about(
-            "From the request to the first generated text of any kind: reasoning and tools' arguments too.",
+        lines("Time to first visible token", "s", 12, by_use_case(PrometheusHistogram::FirstVisible))
+            .about("From the request to the first text that a user could read, measured in browsers."),
+        lines("Time to first token", "s", 12, by_use_case(PrometheusHistogram::FirstToken)).about(
+            "From the request to the first generated text of any kind, including reasoning and tool arguments.",
         ),
-        lines("Last token", "s", 8, by_use_case(PrometheusHistogram::Request)),
+        lines("Time to last token", "s", 8, by_use_case(PrometheusHistogram::Request)),
         lines("Time per output token", "s", 8, by_use_case(PrometheusHistogram::TimePerToken))
-            .about("After the first, by the provider's count."),
-        lines("Gaps", "s", 8, by_use_case(PrometheusHistogram::ChunkGap))
-            .about("Between two reads that carried generated text."),
+            .about("After the first token, based on the provider's token count."),
+        lines("Inter-chunk latency", "s", 8, by_use_case(PrometheusHistogram::ChunkGap))
+            .about("Time between two reads that carried generated text."),
     ]
     .into_iter()
     .map(Panel::Lines)
@@ -82,16 +82,23 @@ fn endings() -> Vec<Panel> {
     let tokens = format!("sum by (model) ({})", rate(names::TOKENS, ""));
     vec![
         lines("Streams by outcome", "reqps", 8, vec![asked(outcomes, "{{outcome}}")]).stacked(),
-        lines("Share that failed", "percentunit", 8, vec![asked(failed, "{{use_case}}")])
-            .about("Streams in which the service failed, of those that can be judged: without those that users ended."),
+        lines("Error rate", "percentunit", 8, vec![asked(failed, "{{use_case}}")]).about(
+            "Streams in which the service failed, as a share of eligible streams. Streams that users ended \
+                    do not count.",
+        ),
         lines("Streams with a defect", "reqps", 8, vec![asked(defects, "{{defect}}")]),
-        lines("Users who left before text", "reqps", 8, vec![asked(leavers, "{{use_case}}")]),
-        lines("How long they had waited", "s", 8, vec![
-            asked(quantile(0.5, left, "use_case"), "{{use_case}} p50"),
-            asked(quantile(0.95, left, "use_case"), "{{use_case}} p95"),
-        ]),
+        lines("Streams abandoned before text", "reqps", 8, vec![asked(leavers, "{{use_case}}")]),
+        lines(
+            "Wait before abandonment",
+            "s",
+            8,
+            vec![
+                asked(quantile(0.5, left, "use_case"), "{{use_case}} p50"),
+                asked(quantile(0.95, left, "use_case"), "{{use_case}} p95"),
+            ],
+        ),
         lines("Output tokens", "ops", 8, vec![asked(tokens, "{{model}}")])
-            .about("Per second, as providers counted them."),
+            .about("Per second, as counted by providers."),
     ]
     .into_iter()
     .map(Panel::Lines)
@@ -113,11 +120,11 @@ fn sides() -> Vec<Panel> {
         )
     };
     vec![
-        lines("First token, half", "s", 8, both(0.5))
-            .about("The server's own figure is that of the streams that tell it, the browser's is of all."),
-        lines("First token, 95 %", "s", 8, both(0.95)),
-        lines("What the way adds", "s", 8, vec![over(0.5), over(0.95)])
-            .about("The browser's first token minus the server's, of the same stream."),
+        lines("Time to first token, p50", "s", 8, both(0.5))
+            .about("Server: streams with server timing only. Browser: all streams."),
+        lines("Time to first token, p95", "s", 8, both(0.95)),
+        lines("Network overhead", "s", 8, vec![over(0.5), over(0.95)])
+            .about("Browser minus server time to first token, of the same stream."),
     ]
     .into_iter()
     .map(Panel::Lines)
@@ -149,7 +156,7 @@ fn budgets(config: &Config) -> Vec<Panel> {
         let mut word = objective.as_str().to_owned();
         word[..1].make_ascii_uppercase();
         let about = format!(
-            "Over an hour: at 1 the budget of {} days is used up when they are over.{}",
+            "Burn rate over 1 hour. At 1, the budget is used up exactly at the end of its {} days.{}",
             config.budget_days(),
             untold.concat()
         );
@@ -180,15 +187,15 @@ fn own() -> Vec<Panel> {
         lines("Reports", "reqps", 8, of(names::REPORTS, "result")),
         lines("Dropped by probes", "reqps", 8, of(names::DROPPED, "reason")),
         lines("Counted as `other`", "reqps", 8, of(names::OVERFLOW, "label"))
-            .about("A site has more values of a label than `limits` let it have."),
+            .about("A site has more values of a label than `limits` allows."),
         lines(
-            "Writable, and who listens",
+            "Store writable, live subscribers",
             "short",
             8,
-            vec![plain(names::STORE_WRITABLE, "writable"), plain(names::LISTENERS, "listeners")],
+            vec![plain(names::STORE_WRITABLE, "writable"), plain(names::LISTENERS, "subscribers")],
         ),
-        lines("Behind in the cluster", "s", 8, vec![plain(names::BEHIND, "behind")])
-            .about("Only of collectors that share a ClickHouse."),
+        lines("Replication lag", "s", 8, vec![plain(names::BEHIND, "lag")])
+            .about("Only for collectors that share a ClickHouse."),
     ]
     .into_iter()
     .map(Panel::Lines)

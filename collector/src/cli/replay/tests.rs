@@ -114,7 +114,7 @@ fn a_line_belongs_to_the_given_site() {
     assert_eq!(replayed(&config, Some("demo"), &lines)["streams"], 2);
     assert_eq!(replayed(&config, Some("other"), &lines)["streams"], 0);
     let unknown = replay(&config, Some("third"), &b""[..], 0).unwrap_err();
-    assert_eq!(unknown.to_string(), "no site of the configuration is called `third`");
+    assert_eq!(unknown.to_string(), "the configuration has no site `third`");
 }
 
 #[test]

@@ -7,21 +7,21 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
     let known = message.split_once("expected ").map(|(_, known)| known);
     let (problem, remedy) = if message.starts_with("unknown field") {
         let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);
-        ("does not exist".to_owned(), closest(wrong, known.unwrap_or_default()))
+        ("is not a known field".to_owned(), closest(wrong, known.unwrap_or_default()))
     } else if let Some(missing) = message.strip_prefix("missing field ") {
         (format!("has no {missing}"), "add it".to_owned())
     } else if field == "sites" && message.contains("map") {
-        ("is a table and no list".to_owned(), "write `[[sites]]`, in two pairs of brackets".to_owned())
+        ("is a table, not a list".to_owned(), "write `[[sites]]` in double brackets".to_owned())
     } else if message.contains("socket address") {
-        ("is no address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
+        ("is not a valid address".to_owned(), "write one with its port, such as `127.0.0.1:8787`".to_owned())
     } else if message.starts_with("wanted ") {
-        ("is no text".to_owned(), "write a word in quotes that docs/configuration.md has".to_owned())
+        ("is not text".to_owned(), "write one of the words in docs/configuration.md, in quotes".to_owned())
     } else if field == "otlp.headers" {
-        ("is no table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
+        ("is not a table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
     } else if field == "read_tokens" {
-        ("is no list".to_owned(), "write its texts in brackets: `[\"…\"]`".to_owned())
+        ("is not a list".to_owned(), "write the tokens in brackets: `[\"…\"]`".to_owned())
     } else if is_secret(field) {
-        ("is no text".to_owned(), "put it in quotes".to_owned())
+        ("is not text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {
         let reason = message.split(", expected").next().unwrap_or(message);
         let reason = match reason {
@@ -29,11 +29,11 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
             "invalid type: map" => "it is a table".to_owned(),
             reason => in_a_line(reason),
         };
-        (format!("cannot be: {reason}"), format!("write {}", in_words(known)))
+        (format!("is not valid: {reason}"), format!("write {}", in_words(known)))
     } else {
         let (reason, remedy) =
-            message.split_once(": write").unwrap_or((message, " as docs/configuration.md says"));
-        (format!("cannot be: {}", in_a_line(reason)), format!("write{remedy}"))
+            message.split_once(": write").unwrap_or((message, " it as docs/configuration.md describes"));
+        (format!("is not valid: {}", in_a_line(reason)), format!("write{remedy}"))
     };
     Mistake { place, field: field.to_owned(), problem, remedy, beside: Vec::new() }
 }
@@ -57,7 +57,7 @@ pub(super) fn is_secret(field: &str) -> bool {
 fn closest(wrong: &str, known: &str) -> String {
     match near(wrong, known) {
         Some(name) => format!("write `{name}`"),
-        None => format!("remove it; there is {}", known.trim_start_matches("one of ")),
+        None => format!("remove it; known fields are {}", known.trim_start_matches("one of ")),
     }
 }
 
@@ -78,7 +78,7 @@ fn in_words(expected: &str) -> &str {
         "a boolean" => "`true` or `false`",
         "a map" => "a table",
         // The name of a type follows.
-        table if table.starts_with("struct ") => "a table with fields that docs/configuration.md has",
+        table if table.starts_with("struct ") => "a table with the fields in docs/configuration.md",
         other => other,
     }
 }

@@ -23,7 +23,7 @@ fn a_mistake_has_its_line_and_its_remedy() {
         ("listen = '0.0.0.0:1'".to_owned(), "configuration:1: `listen` is not a loopback address"),
         (
             "data = ''".to_owned(),
-            "configuration:1: `data` is empty, which means the folder that the collector",
+            "configuration:1: `data` is empty, which means the working directory of the collector",
         ),
         ("\nadmin_token = 'short'".to_owned(), "configuration:2: `admin_token` is shorter than 16"),
         ("read_tokens = ['0123456789abcdef']".to_owned(), "configuration:1: `read_tokens` has no effect"),
@@ -31,25 +31,34 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "admin_token = '0123456789abcdef'\nread_tokens = ['a']".to_owned(),
             "configuration:2: `read_tokens[0]` is shorter than 16",
         ),
-        ("lisen = '127.0.0.1:1'".to_owned(), "configuration:1: `lisen` does not exist: write `listen`"),
-        ("colour = 1".to_owned(), "configuration:1: `colour` does not exist: remove it; there is `listen`"),
+        ("lisen = '127.0.0.1:1'".to_owned(), "configuration:1: `lisen` is not a known field: write `listen`"),
+        (
+            "colour = 1".to_owned(),
+            "configuration:1: `colour` is not a known field: remove it; known fields are `listen`",
+        ),
         (
             "[journal]\nsync = 'always'".to_owned(),
-            "configuration:2: `journal.sync` cannot be: unknown variant `always`: write `full` or `normal`",
+            "configuration:2: `journal.sync` is not valid: unknown variant `always`: write `full` or `normal`",
         ),
         ("[limits]\n\nmodels = 0".to_owned(), "configuration:3: `limits.models` is 0: write a whole number"),
         (
             "[limits]\nmodels = 'many'".to_owned(),
-            "configuration:2: `limits.models` cannot be: invalid type: string \"many\": write a whole number",
+            "configuration:2: `limits.models` is not valid: invalid type: string \"many\": write a whole number",
         ),
-        ("settle_after_seconds = 1800".to_owned(), "configuration:1: `settle_after_seconds` is not below"),
+        (
+            "settle_after_seconds = 1800".to_owned(),
+            "configuration:1: `settle_after_seconds` is not shorter than",
+        ),
         (
             "[store]\nhistory_days = 1".to_owned(),
             "configuration:2: `store.history_days` is shorter than `store.windows_hours`",
         ),
         ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
-        (site("keys = ['k', 'k']"), "configuration:3: `sites[0].keys` has the key `k`, which stands twice"),
-        (site("keys = ['a b']"), "configuration:3: `sites[0].keys` is no word"),
+        (
+            site("keys = ['k', 'k']"),
+            "configuration:3: `sites[0].keys` contains the key `k`, which is used twice",
+        ),
+        (site("keys = ['a b']"), "configuration:3: `sites[0].keys` is not valid in a URL"),
         (site("keys = []"), "configuration:3: `sites[0].keys` is empty"),
         (site(""), "configuration:1: `sites[0]` has no `keys`: add it"),
         (
@@ -58,28 +67,31 @@ fn a_mistake_has_its_line_and_its_remedy() {
         ),
         (
             "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = [\n'loopback',\n'app.example']".to_owned(),
-            "configuration:6: `sites[0].origins[1]` cannot be: `app.example` is no origin",
+            "configuration:6: `sites[0].origins[1]` is not valid: `app.example` is not a valid origin",
         ),
         (
             "[targets.chat]\nttft_p95_ms = -1".to_owned(),
-            "configuration:2: `targets.chat.ttft_p95_ms` cannot be a target",
+            "configuration:2: `targets.chat.ttft_p95_ms` is not a valid target",
         ),
         (
             "[ingest]\nproxies = ['10.0.0.0/99']".to_owned(),
-            "configuration:2: `ingest.proxies[0]` cannot be: `10.0.0.0/99` is no address",
+            "configuration:2: `ingest.proxies[0]` is not valid: `10.0.0.0/99` is not a valid address",
         ),
         (
             "[ingest]\nclient_header = 'x-forwarded-for'".to_owned(),
-            "configuration:2: `ingest.client_header` means nothing without",
+            "configuration:2: `ingest.client_header` has no effect without",
         ),
         (
             "listen = 'localhost:1'".to_owned(),
-            "configuration:1: `listen` is no address: write one with its port",
+            "configuration:1: `listen` is not a valid address: write one with its port",
         ),
-        ("[journal]\nsync = true".to_owned(), "configuration:2: `journal.sync` is no text: write a word"),
+        (
+            "[journal]\nsync = true".to_owned(),
+            "configuration:2: `journal.sync` is not text: write one of the words",
+        ),
         (
             "[sites]\nname = 'a'".to_owned(),
-            "configuration:1: `sites` is a table and no list: write `[[sites]]`",
+            "configuration:1: `sites` is a table, not a list: write `[[sites]]`",
         ),
         (
             "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = []".to_owned(),
@@ -87,65 +99,76 @@ fn a_mistake_has_its_line_and_its_remedy() {
         ),
         (
             "admin_token = 'change-me-before-the-first-start'".to_owned(),
-            "configuration:1: `admin_token` is the one of the example",
+            "configuration:1: `admin_token` is the public value of the example",
         ),
         (
             "admin_token = \"0123456789abcdef\\n\"".to_owned(),
-            "configuration:1: `admin_token` is not of visible ASCII alone",
+            "configuration:1: `admin_token` is not visible ASCII only",
         ),
         (
             "[ingest]\nclient_header = 'x forwarded'".to_owned(),
-            "configuration:2: `ingest.client_header` cannot be: this is no name of a header: write one such as",
+            "configuration:2: `ingest.client_header` is not valid: it is not a header name: write one such as",
         ),
         (
             "[ingest]\nproxies = ['10.0.0.0/8']\nclient_header = 'Forwarded'".to_owned(),
-            "configuration:3: `ingest.client_header` has a syntax of its own (RFC 7239), which is not read: let",
+            "configuration:3: `ingest.client_header` has its own syntax (RFC 7239), which the \
+             collector does not read: name",
         ),
         (
             "[ingest]\nnotice_seconds = 601".to_owned(),
-            "configuration:2: `ingest.notice_seconds` is over ten minutes: write",
+            "configuration:2: `ingest.notice_seconds` is more than 600 seconds: write",
         ),
         (
             "[ingest]\nconnections = 9223372036854775807".to_owned(),
-            "configuration:2: `ingest.connections` is over a million: write",
+            "configuration:2: `ingest.connections` is more than 1000000: write",
         ),
         (
             "[ingest]\nbody_bytes = 20000000".to_owned(),
-            "configuration:1: `ingest.queue_bytes` is below `ingest.body_bytes`",
+            "configuration:1: `ingest.queue_bytes` is less than `ingest.body_bytes`",
         ),
         (
             "[otlp]\nendpoint = 'http://127.0.0.1:4318/v1/metrics'".to_owned(),
-            "configuration:2: `otlp.endpoint` has the path that is appended to it: write",
+            "configuration:2: `otlp.endpoint` ends with the path that the collector appends: write",
         ),
-        ("[otlp]\nendpoint = 'http://'".to_owned(), "configuration:2: `otlp.endpoint` is no address: write"),
+        (
+            "[otlp]\nendpoint = 'http://'".to_owned(),
+            "configuration:2: `otlp.endpoint` is not a valid address: write",
+        ),
         (
             "[otlp.headers]\nauthorization = \"a\\nb\"".to_owned(),
-            "configuration:2: `otlp.headers.authorization` cannot stand in a header",
+            "configuration:2: `otlp.headers.authorization` is not a valid header value",
         ),
-        ("[models]\n'gpt*mini' = 'gpt'".to_owned(), "configuration:2: `models.gpt*mini` is no alias: write"),
-        ("[models]\n'gpt-5**' = 'gpt'".to_owned(), "configuration:2: `models.gpt-5**` is no alias: write"),
+        (
+            "[models]\n'gpt*mini' = 'gpt'".to_owned(),
+            "configuration:2: `models.gpt*mini` is not a valid alias: write",
+        ),
+        (
+            "[models]\n'gpt-5**' = 'gpt'".to_owned(),
+            "configuration:2: `models.gpt-5**` is not a valid alias: write",
+        ),
         (
             "[models]\n'models/*' = 'gemini'".to_owned(),
-            "configuration:2: `models.models/*` is no alias: write",
+            "configuration:2: `models.models/*` is not a valid alias: write",
         ),
         (
             "[models]\n'gemini-*' = 'a'\n'models/gemini-*' = 'b'".to_owned(),
-            "configuration:3: `models.models/gemini-*` is the same as `gemini-*`, as",
+            "configuration:3: `models.models/gemini-*` is the same as `gemini-*`, because",
         ),
         (
             "[targets.chat]\nttft_p50_ms = 1900\nttft_p99_ms = 1800".to_owned(),
-            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p99_ms`, which more streams are to keep",
+            "configuration:2: `targets.chat.ttft_p50_ms` is greater than `ttft_p99_ms`, the target of \
+             a higher percentile",
         ),
         (
             "[targets.chat]\nttft_p50_ms = 3000".to_owned(),
-            "configuration:2: `targets.chat.ttft_p50_ms` is above `ttft_p95_ms`, which is 2000 where it is not \
-             written: lower it, or write",
+            "configuration:2: `targets.chat.ttft_p50_ms` is greater than `ttft_p95_ms`, which is 2000 by \
+             default: lower it, or set",
         ),
         (
             site("keys = ['k']\ntargets.x.e2e_p95_ms = 8000") + "\n[targets.x]\ne2e_p99_ms = 7000",
-            "configuration:4: `sites[0].targets.x.e2e_p95_ms` is above `e2e_p99_ms`, which is 7000 where",
+            "configuration:4: `sites[0].targets.x.e2e_p95_ms` is greater than `e2e_p99_ms`, which is 7000 by default",
         ),
-        ("a = = 1".to_owned(), "configuration:1: this is no TOML"),
+        ("a = = 1".to_owned(), "configuration:1: the file is not valid TOML"),
     ] {
         let found = mistakes_in(&text, &[]);
         assert!(
@@ -161,7 +184,8 @@ fn a_file_that_is_no_text_is_refused() {
     for (bytes, line) in [(&b"listen = '127.0.0.1:1'\nx = '\xff'"[..], 2), (b"\xff\xfel\0i\0", 1)] {
         fs::write(file.path(), bytes).unwrap();
         let error = Draft::read(Some(file.path()), std::iter::empty()).unwrap().finish().unwrap_err();
-        let expected = format!("{}:{line}: this is no UTF-8: save the file as UTF-8", file.path().display());
+        let expected =
+            format!("{}:{line}: the file is not valid UTF-8: save it as UTF-8", file.path().display());
         assert_eq!(error.to_string(), expected);
     }
 }
@@ -190,25 +214,29 @@ fn an_unreadable_value_hides_no_other_mistake() {
     check_lines(
         &format!("[limits]\nmodles = 5\nmodels = 'many'\nseries = 0\n[slo]\ndays = 0{site}"),
         &[
-            "2: `limits.modles` does not exist: write `models`",
-            "3: `limits.models` cannot be",
+            "2: `limits.modles` is not a known field: write `models`",
+            "3: `limits.models` is not valid",
             "4: `limits.series` is 0",
             "6: `slo.days` is 0",
             "7: `sites[0]` has no `name`: add it",
-            "8: `sites[0].keys` cannot be",
-            "9: `sites[0].origins[1]` cannot be: `app` is no origin",
-            "9: `sites[0].origins[2]` cannot be: `app.example` is no origin",
-            "10: `sites[0].use_case` is no word",
-            "11: `sites[0].sample` is no share",
+            "8: `sites[0].keys` is not valid",
+            "9: `sites[0].origins[1]` is not valid: `app` is not a valid origin",
+            "9: `sites[0].origins[2]` is not valid: `app.example` is not a valid origin",
+            "10: `sites[0].use_case` is not valid in a URL",
+            "11: `sites[0].sample` is not a valid share",
         ],
     );
     check_lines(
         "[models]\n'gpt-4.1*' = 4\n'*' = 'all'",
-        &["2: `models.gpt-4.1*` cannot be", "3: `models.*` is no alias"],
+        &["2: `models.gpt-4.1*` is not valid", "3: `models.*` is not a valid alias"],
     );
     check_lines(
         "[store.clickhouse]\nuser = ''\n[country]\nlook_seconds = 0",
-        &["1: `store.clickhouse` has no `url`", "2: `store.clickhouse.user` is no name", "4: `country.look"],
+        &[
+            "1: `store.clickhouse` has no `url`",
+            "2: `store.clickhouse.user` is not a valid user name",
+            "4: `country.look",
+        ],
     );
 }
 
@@ -239,16 +267,16 @@ fn a_list_index_stays_right_after_an_earlier_wrong_item() {
     check_lines(
         &format!("sites = [\n5,\n{{ name = 'a b', {good} }},\n'x',\n{{ name = 'c', {good}, sample = 3 }}]"),
         &[
-            "2: `sites[0]` cannot be",
-            "3: `sites[1].name` is no word",
-            "4: `sites[2]` cannot be",
-            "5: `sites[3].keys` has the key `k`",
-            "5: `sites[3].sample` is no share",
+            "2: `sites[0]` is not valid",
+            "3: `sites[1].name` is not valid in a URL",
+            "4: `sites[2]` is not valid",
+            "5: `sites[3].keys` contains the key `k`",
+            "5: `sites[3].sample` is not a valid share",
         ],
     );
     check_lines(
         "admin_token = '0123456789abcdef'\nread_tokens = [\n4242,\n'short']",
-        &["3: `read_tokens[0]` is no text", "4: `read_tokens[1]` is shorter"],
+        &["3: `read_tokens[0]` is not text", "4: `read_tokens[1]` is shorter"],
     );
 }
 
@@ -279,10 +307,10 @@ fn the_environment_goes_over_the_file() {
 #[test]
 fn a_mistake_in_the_environment_names_its_variable() {
     for (name, value, expected) in [
-        ("LLM_RUM__LISEN", "1", "LLM_RUM__LISEN: `lisen` does not exist: write `listen`"),
+        ("LLM_RUM__LISEN", "1", "LLM_RUM__LISEN: `lisen` is not a known field: write `listen`"),
         ("LLM_RUM__LIMITS__MODELS", "0", "LLM_RUM__LIMITS__MODELS: `limits.models` is 0"),
-        ("LLM_RUM__LIMITS__MODELS", "many", "LLM_RUM__LIMITS__MODELS: `limits.models` cannot be"),
-        ("LLM_RUM__LISTEN__PORT", "1", "LLM_RUM__LISTEN__PORT: `listen.port` lies below"),
+        ("LLM_RUM__LIMITS__MODELS", "many", "LLM_RUM__LIMITS__MODELS: `limits.models` is not valid"),
+        ("LLM_RUM__LISTEN__PORT", "1", "LLM_RUM__LISTEN__PORT: `listen.port` is inside"),
         ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'] }]", "LLM_RUM__SITES: `sites[0]` has no `origins`"),
     ] {
         let found = mistakes_in("listen = '127.0.0.1:1'", &[(name, value)]);
@@ -328,10 +356,10 @@ fn a_name_of_digits_is_text_in_the_environment() {
         (
             "LLM_RUM__LIMITS__MODELS",
             "-1",
-            "`limits.models` cannot be: invalid value: integer `-1`: write a whole",
+            "`limits.models` is not valid: invalid value: integer `-1`: write a whole",
         ),
-        ("LLM_RUM__JOURNAL__SYNC", "1", "`journal.sync` is no text: write a word"),
-        ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is no list: write its texts in brackets"),
+        ("LLM_RUM__JOURNAL__SYNC", "1", "`journal.sync` is not text: write one of the words"),
+        ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is not a list: write the tokens in brackets"),
         ("LLM_RUM__STORE__CLICKHOUSE__USER", "7", "`store.clickhouse` has no `url`: add it"),
     ] {
         let found = mistakes_in("", &[(name, value)]);
@@ -342,16 +370,16 @@ fn a_name_of_digits_is_text_in_the_environment() {
 #[test]
 fn an_invalid_secret_is_not_shown() {
     for (text, expected) in [
-        ("admin_token = 4242424242", "`admin_token` is no text: put it in quotes"),
-        ("read_tokens = [4242424242]", "`read_tokens[0]` is no text: put it in quotes"),
-        ("read_tokens = 4242424242", "`read_tokens` is no list: write its texts in brackets"),
-        ("read_tokens = '4242424242'", "`read_tokens` is no list: write its texts in brackets"),
+        ("admin_token = 4242424242", "`admin_token` is not text: put it in quotes"),
+        ("read_tokens = [4242424242]", "`read_tokens[0]` is not text: put it in quotes"),
+        ("read_tokens = 4242424242", "`read_tokens` is not a list: write the tokens in brackets"),
+        ("read_tokens = '4242424242'", "`read_tokens` is not a list: write the tokens in brackets"),
         (
             "[store.clickhouse]\nurl = 'http://a'\npassword = 4242424242",
-            "`store.clickhouse.password` is no text: put it in quotes",
+            "`store.clickhouse.password` is not text: put it in quotes",
         ),
-        ("[otlp.headers]\na = 4242424242", "`otlp.headers.a` is no text: put it in quotes"),
-        ("[otlp]\nheaders = 'Bearer 4242424242'", "`otlp.headers` is no table: write it as"),
+        ("[otlp.headers]\na = 4242424242", "`otlp.headers.a` is not text: put it in quotes"),
+        ("[otlp]\nheaders = 'Bearer 4242424242'", "`otlp.headers` is not a table: write it as"),
     ] {
         let found = mistakes_in(text, &[]);
         assert!(found.len() == 1 && found[0].contains(expected), "{text}: {found:#?}");
@@ -396,10 +424,16 @@ fn a_remedy_is_in_the_words_of_the_file() {
         }
     }
     for (text, expected) in [
-        ("data = 5", "1: `data` cannot be: invalid type: integer `5`: write text in quotes"),
-        ("journal = 5", "1: `journal` cannot be: invalid type: integer `5`: write a table with fields that"),
-        ("[limits]\nmodels = []", "2: `limits.models` cannot be: it is a list: write a whole number"),
-        ("[journal]\nsync = {}", "2: `journal.sync` is no text: write a word in quotes"),
+        ("data = 5", "1: `data` is not valid: invalid type: integer `5`: write text in quotes"),
+        (
+            "journal = 5",
+            "1: `journal` is not valid: invalid type: integer `5`: write a table with the fields in",
+        ),
+        ("[limits]\nmodels = []", "2: `limits.models` is not valid: it is a list: write a whole number"),
+        (
+            "[journal]\nsync = {}",
+            "2: `journal.sync` is not text: write one of the words in docs/configuration.md, in quotes",
+        ),
     ] {
         check_lines(text, &[expected]);
     }

@@ -110,7 +110,7 @@ pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Re
     let mut metrics: Vec<_> =
         PrometheusHistogram::ALL.into_iter().map(|classic| histogram(classic, points, temporality)).collect();
     metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(points)));
-    let tokens = "Output tokens, as providers counted them.";
+    let tokens = "Output tokens, as counted by providers.";
     metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(points)));
     let scope = Scope { name: "llm-rum".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let resource = Resource {

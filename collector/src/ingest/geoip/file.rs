@@ -80,9 +80,9 @@ pub(super) fn watch(
 
 fn log(file: &Path, reread: Result<(), CountryError>) {
     match reread {
-        Ok(()) => tracing::info!(file = %file.display(), "Read the new file of countries"),
+        Ok(()) => tracing::info!(file = %file.display(), "Loaded the new country file"),
         Err(error) => {
-            tracing::warn!(%error, "The new file of countries is left; the one before stays: {error}");
+            tracing::warn!(%error, "Cannot load the new country file; the previous one stays in use: {error}");
         }
     }
 }

@@ -41,12 +41,13 @@ use Outcome::{Aborted, Complete, HttpError, Truncated};
 fn a_period_without_eligible_streams_has_no_verdict() {
     check("chat", &[], Level::None, "No streams in this period.");
     let running = of(3, std::iter::empty());
-    assert_eq!(running.text, "No stream has ended in this period; 3 are running.");
+    assert_eq!(running.text, "No stream ended in this period; 3 are in flight.");
     check(
         "chat",
         &[(Aborted, 100.0, 50)],
         Level::None,
-        "None of the streams can be judged: their users ended them, or their content could not be seen.",
+        "No stream is eligible for a verdict: users ended the streams, or the probe could not see their \
+         content.",
     );
 }
 
@@ -62,15 +63,16 @@ fn a_target_met_only_because_users_leave_is_a_warning() {
         let verdict = of(0, [Case { use_case: "chat", stats, targets: Targets::of("chat") }].into_iter());
         (verdict.level, verdict.text)
     };
-    let kept = "Users wait 798 ms (p50) and 798 ms (p95) for the first visible token, within the 2.0 s target for chat";
+    let kept =
+        "Time to first visible token is 798 ms (p50) and 798 ms (p95), within the 2.0 s p95 target for chat";
     assert_eq!(verdict(&waited), (Level::Good, format!("{kept}, and none of 970 streams failed.")));
     with_leavers(&mut waited, 60, 100.0);
     assert_eq!(verdict(&waited).0, Level::Good, "who leaves at once says nothing of waits");
     with_leavers(&mut waited, 30, 1_500.0);
-    let hidden = "but 3.0 s (p95) with the 90 streams that ended before it";
+    let hidden = "but 3.0 s (p95) if the 90 streams that ended before it are included";
     assert_eq!(verdict(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
     with_leavers(&mut waited, 60, 4_000.0);
-    let hidden = "but too many ended before it to be sure (150 streams)";
+    let hidden = "but 150 streams ended before it, too many to be sure";
     assert_eq!(verdict(&waited), (Level::Warn, format!("{kept}, {hidden}, and none of 970 streams failed.")));
 }
 
@@ -80,14 +82,14 @@ fn a_healthy_service() {
         "chat",
         &[(Complete, 800.0, 1800), (Complete, 1_500.0, 197), (Truncated, 900.0, 3)],
         Level::Good,
-        "Users wait 798 ms (p50) and 1.5 s (p95) for the first visible token, within the 2.0 s target for \
+        "Time to first visible token is 798 ms (p50) and 1.5 s (p95), within the 2.0 s p95 target for \
          chat, and 3 of 2,000 streams failed (0.1 %).",
     );
     check(
         "chat",
         &[(Complete, 80.0, 40)],
         Level::Good,
-        "Users wait 80 ms (p50) and 80 ms (p95) for the first visible token, within the 2.0 s target for \
+        "Time to first visible token is 80 ms (p50) and 80 ms (p95), within the 2.0 s p95 target for \
          chat, and none of 40 streams failed.",
     );
 }
@@ -98,22 +100,22 @@ fn a_slow_service() {
         "chat",
         &[(Complete, 900.0, 90), (Complete, 3_100.0, 10)],
         Level::Bad,
-        "Users wait 909 ms (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target for \
+        "Time to first visible token is 909 ms (p50) and 3.1 s (p95), above the 2.0 s p95 target for \
          chat, and none of 100 streams failed.",
     );
     check(
         "chat",
         &[(Complete, 1_400.0, 100)],
         Level::Bad,
-        "Users wait 1.4 s (p50) and 1.4 s (p95) for the first visible token, over the 1.0 s target for \
-         half of them for chat, and none of 100 streams failed.",
+        "Time to first visible token is 1.4 s (p50) and 1.4 s (p95), above the 1.0 s p50 target for chat, \
+         and none of 100 streams failed.",
     );
     check(
         "chat",
         &[(Complete, 500.0, 980), (Complete, 7_000.0, 20)],
         Level::Warn,
-        "Users wait 496 ms (p50) and 496 ms (p95) for the first visible token, but the slowest 1 % wait \
-         7.0 s and more, over the 5.0 s target for chat, and none of 1,000 streams failed.",
+        "Time to first visible token is 496 ms (p50) and 496 ms (p95), but 7.0 s (p99), above the 5.0 s \
+         p99 target for chat, and none of 1,000 streams failed.",
     );
 }
 
@@ -123,15 +125,15 @@ fn just_over_the_target_does_not_read_as_the_target() {
         "chat",
         &[(Complete, 500.0, 50), (Complete, 2_040.0, 50)],
         Level::Bad,
-        "Users wait 496 ms (p50) and 2.03 s (p95) for the first visible token, over the 2.0 s target for \
+        "Time to first visible token is 496 ms (p50) and 2.03 s (p95), above the 2.0 s p95 target for \
          chat, and none of 100 streams failed.",
     );
     check(
         "chat",
         &[(Complete, 1_030.0, 100)],
         Level::Bad,
-        "Users wait 1.04 s (p50) and 1.04 s (p95) for the first visible token, over the 1.0 s target for \
-         half of them for chat, and none of 100 streams failed.",
+        "Time to first visible token is 1.04 s (p50) and 1.04 s (p95), above the 1.0 s p50 target for \
+         chat, and none of 100 streams failed.",
     );
 }
 
@@ -141,22 +143,22 @@ fn a_failing_service() {
         "chat",
         &[(Complete, 800.0, 1863), (HttpError, 0.0, 37)],
         Level::Bad,
-        "37 of 1,900 streams failed (1.9 %), more than the 0.5 % that chat allows; users wait 798 ms (p50) \
-         and 798 ms (p95) for the first visible token, within the 2.0 s target.",
+        "37 of 1,900 streams failed (1.9 %), above the 0.5 % that chat allows; time to first visible \
+         token is 798 ms (p50) and 798 ms (p95), within the 2.0 s p95 target.",
     );
     check(
         "chat",
         &[(HttpError, 0.0, 40)],
         Level::Bad,
-        "40 of 40 streams failed (100.0 %), more than the 0.5 % that chat allows; no stream showed a \
-         visible token.",
+        "40 of 40 streams failed (100.0 %), above the 0.5 % that chat allows; no stream showed a visible \
+         token.",
     );
     check(
         "chat",
         &[(Complete, 3_100.0, 90), (Truncated, 3_100.0, 10)],
         Level::Bad,
-        "10 of 100 streams failed (10.0 %), more than the 0.5 % that chat allows, and users wait 3.1 s \
-         (p50) and 3.1 s (p95) for the first visible token, over the 2.0 s target.",
+        "10 of 100 streams failed (10.0 %), above the 0.5 % that chat allows, and time to first visible \
+         token is 3.1 s (p50) and 3.1 s (p95), above the 2.0 s p95 target.",
     );
 }
 
@@ -166,15 +168,15 @@ fn a_verdict_over_few_streams_says_so() {
         "chat",
         &[(Complete, 3_100.0, 12)],
         Level::Warn,
-        "Only 12 streams, too few to be sure: users wait 3.1 s (p50) and 3.1 s (p95) for the first \
-         visible token, over the 2.0 s target for chat, and none of 12 streams failed.",
+        "Low traffic (12 streams). Time to first visible token is 3.1 s (p50) and 3.1 s (p95), above the \
+         2.0 s p95 target for chat, and none of 12 streams failed.",
     );
     check(
         "chat",
         &[(Complete, 500.0, 1)],
         Level::Good,
-        "Only 1 stream, too few to be sure: users wait 496 ms (p50) and 496 ms (p95) for the first visible \
-         token, within the 2.0 s target for chat, and it did not fail.",
+        "Low traffic (1 stream). Time to first visible token is 496 ms (p50) and 496 ms (p95), within the \
+         2.0 s p95 target for chat, and the stream did not fail.",
     );
 }
 
@@ -184,22 +186,24 @@ fn too_few_failures_for_proof_are_a_warning() {
         "coding",
         &[(Complete, 800.0, 247), (HttpError, 0.0, 1)],
         Level::Warn,
-        "1 of 248 streams failed (0.4 %), more than the 0.1 % that coding allows, but too few to tell; users \
-         wait 798 ms (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target.",
+        "1 of 248 streams failed (0.4 %), above the 0.1 % that coding allows, not statistically \
+         significant; time to first visible token is 798 ms (p50) and 798 ms (p95), within the 5.0 s p95 \
+         target.",
     );
     check(
         "coding",
         &[(Complete, 800.0, 245), (HttpError, 0.0, 3)],
         Level::Bad,
-        "3 of 248 streams failed (1.2 %), more than the 0.1 % that coding allows; users wait 798 ms (p50) and \
-         798 ms (p95) for the first visible token, within the 5.0 s target.",
+        "3 of 248 streams failed (1.2 %), above the 0.1 % that coding allows; time to first visible token \
+         is 798 ms (p50) and 798 ms (p95), within the 5.0 s p95 target.",
     );
     check(
         "coding",
         &[(Complete, 6_000.0, 247), (HttpError, 0.0, 1)],
         Level::Bad,
-        "1 of 248 streams failed (0.4 %), more than the 0.1 % that coding allows, but too few to tell, and \
-         users wait 6.0 s (p50) and 6.0 s (p95) for the first visible token, over the 5.0 s target.",
+        "1 of 248 streams failed (0.4 %), above the 0.1 % that coding allows, not statistically \
+         significant, and time to first visible token is 6.0 s (p50) and 6.0 s (p95), above the 5.0 s p95 \
+         target.",
     );
 }
 
@@ -209,8 +213,9 @@ fn a_single_failure_is_a_warning() {
         "coding",
         &[(Complete, 800.0, 80), (HttpError, 0.0, 1)],
         Level::Warn,
-        "1 of 81 streams failed (1.2 %), more than the 0.1 % that coding allows, but too few to tell; users wait 798 ms \
-         (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target.",
+        "1 of 81 streams failed (1.2 %), above the 0.1 % that coding allows, not statistically \
+         significant; time to first visible token is 798 ms (p50) and 798 ms (p95), within the 5.0 s p95 \
+         target.",
     );
 }
 
@@ -221,22 +226,23 @@ fn the_verdict_names_the_worst_use_case() {
     check_all(
         &[("chat", well), ("coding", failing)],
         Level::Bad,
-        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 798 ms \
-         (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target.",
+        "coding: 6 of 100 streams failed (6.0 %), above the 0.1 % that coding allows; time to first \
+         visible token is 798 ms (p50) and 798 ms (p95), within the 5.0 s p95 target.",
     );
     check_all(
         &[("batch_rag", failing), ("chat", well), ("coding", failing)],
         Level::Bad,
-        "coding: 6 of 100 streams failed (6.0 %), more than the 0.1 % that coding allows; users wait 798 ms \
-         (p50) and 798 ms (p95) for the first visible token, within the 5.0 s target. As badly off: batch_rag.",
+        "coding: 6 of 100 streams failed (6.0 %), above the 0.1 % that coding allows; time to first \
+         visible token is 798 ms (p50) and 798 ms (p95), within the 5.0 s p95 target. Same status: \
+         batch_rag.",
     );
     // Each use case is judged by its own targets: one waits for the end, another has no targets.
     let slow = &[(Complete, 1_500.0, 1_000)][..];
     check_all(
         &[("chat", &[(Complete, 800.0, 500)]), ("batch_rag", slow), ("poems", failing)],
         Level::Good,
-        "batch_rag: users wait 14.9 s (p50) and 14.9 s (p95) for the end of an answer, within the 30 s target \
-         for batch_rag, and none of 1,000 streams failed.",
+        "batch_rag: end-to-end time is 14.9 s (p50) and 14.9 s (p95), within the 30 s p95 target for \
+         batch_rag, and none of 1,000 streams failed.",
     );
 }
 
@@ -246,15 +252,15 @@ fn a_use_case_is_measured_only_by_targets_that_it_has() {
         "batch_rag",
         &[(Complete, 3_500.0, 40)],
         Level::Bad,
-        "Users wait 35 s (p50) and 35 s (p95) for the end of an answer, over the 30 s target for \
-         batch_rag, and none of 40 streams failed.",
+        "End-to-end time is 35 s (p50) and 35 s (p95), above the 30 s p95 target for batch_rag, and none \
+         of 40 streams failed.",
     );
     check(
         "poems",
         &[(Complete, 3_500.0, 40)],
         Level::None,
-        "Users wait 3.5 s (p50) and 3.5 s (p95) for the first visible token (poems has no target for it), \
-         and none of 40 streams failed.",
+        "Time to first visible token is 3.5 s (p50) and 3.5 s (p95) (poems has no target for it), and \
+         none of 40 streams failed.",
     );
 }
 
@@ -267,13 +273,13 @@ fn a_missed_e2e_target_is_reported_if_first_tokens_are_in_time() {
         (slow_end.level, slow_end.text.as_str()),
         (
             Level::Bad,
-            "Users wait 7.0 s (p50) and 7.0 s (p95) for the end of an answer, over the 6.0 s target for chat, and \
+            "End-to-end time is 7.0 s (p50) and 7.0 s (p95), above the 6.0 s p95 target for chat, and \
              none of 40 streams failed."
         )
     );
     assert_eq!(verdict(&[(Complete, 500.0, 40)]).level, Level::Good);
     let both_slow = verdict(&[(Complete, 3_100.0, 40)]);
-    assert!(both_slow.text.contains("for the first visible token, over the 2.0 s target"), "{both_slow:?}");
+    assert!(both_slow.text.contains("(p95), above the 2.0 s p95 target"), "{both_slow:?}");
 }
 
 #[test]
@@ -290,8 +296,8 @@ fn a_missed_integrity_target_is_reported() {
         (verdict.level, verdict.text.as_str()),
         (
             Level::Bad,
-            "10 of 100 streams did not arrive whole (10.0 %), more than the 1.0 % that chat allows; users wait 496 ms \
-             (p50) and 496 ms (p95) for the first visible token, within the 2.0 s target."
+            "10 of 100 streams did not arrive intact (10.0 %), above the 1.0 % that chat allows; time to \
+             first visible token is 496 ms (p50) and 496 ms (p95), within the 2.0 s p95 target."
         )
     );
 }

@@ -25,10 +25,12 @@ pub enum ClickHouseError {
     #[error("ClickHouse confirmed too late")]
     TooLate,
     /// A row of the response does not have the expected form.
-    #[error("ClickHouse answered with a row that cannot be read")]
+    #[error("ClickHouse answered with a row that cannot be decoded")]
     Row(#[from] serde_json::Error),
     /// A later version of the collector created the tables.
-    #[error("the tables in ClickHouse have layout {found}, and this version knows {known}")]
+    #[error(
+        "the tables in ClickHouse have layout {found}, but this version supports only {known}: use a later version"
+    )]
     Newer {
         /// Schema version of the tables.
         found: u32,

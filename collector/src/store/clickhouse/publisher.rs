@@ -86,7 +86,7 @@ impl Drop for Publisher {
         if self.ended.recv_timeout(LAST_WITHIN) == Err(RecvTimeoutError::Timeout) {
             self.shared.is_abandoned.store(true, Ordering::Relaxed);
             tracing::warn!(
-                "ClickHouse has not taken within {LAST_WITHIN:?} what it does not have: it waits for the next start"
+                "ClickHouse did not accept all data within {LAST_WITHIN:?}; the rest waits for the next start"
             );
             return;
         }
@@ -113,14 +113,14 @@ impl PublishState {
             match self.publish() {
                 Ok(()) if failures > 0 => {
                     failures = 0;
-                    tracing::info!("ClickHouse has everything again");
+                    tracing::info!("ClickHouse is up to date again");
                 }
                 Ok(()) => {}
                 Err(error) => {
                     if failures == 0 {
                         tracing::error!(
                             error = &error as &dyn std::error::Error,
-                            "ClickHouse is behind; what it does not have waits here"
+                            "ClickHouse is behind; unpublished data waits in this collector"
                         );
                     }
                     failures = failures.saturating_add(1);

@@ -73,7 +73,7 @@ pub(in crate::store) fn change_sealed_hour(
             held.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?;
         match held.with_changed(before, now) {
             Some(changed) => put(connection, id, HOUR_MINUTES, hour, &changed.encode())?,
-            None => tracing::error!(hour, "A sum over the hour {hour} lacks what is to be taken from it"),
+            None => tracing::error!(hour, "A rollup of hour {hour} lacks the values to subtract from it"),
         }
     }
     Ok(())
