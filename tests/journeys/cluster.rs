@@ -35,7 +35,7 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
     both.agree_on_what_arrived().await?;
     both.agree_on_streams().await?;
     let books = both.cluster[0].get("/v1/accounting").await?;
-    ensure!(books["reports"]["unexplained"] == 0 && books["streams"]["open"] == 0, "{books}");
+    ensure!(books["reports"]["unaccounted"] == 0 && books["streams"]["open"] == 0, "{books}");
 
     let start_again = clickhouse.stop().await?;
     let comes_back = Instant::now() + AWAY;

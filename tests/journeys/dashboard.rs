@@ -93,7 +93,7 @@ async fn left(browser: &Browser, collector: &Collector) -> Result<()> {
     let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
     ensure!(status == 204, "{status} {body}");
     eventually("those who left in the store", || async {
-        (collector.get("/v1/abandonment").await.ok()?["left"] == 20).then_some(())
+        (collector.get("/v1/abandonment").await.ok()?["abandoned"] == 20).then_some(())
     })
     .await?;
     browser.page.goto(&collector.url).await?;
@@ -139,11 +139,11 @@ async fn budgets_samples_accounting(browser: &Browser, collector: &Collector) ->
     state(browser, "ready").await?;
     let slo = collector.get("/v1/slo").await?;
     for budget in slo["budgets"].as_array().context("budgets")? {
-        let promise = budget["promise"].as_str().context("a promise")?;
-        let line = format!("[data-budget={promise}][data-use-case=chat]");
+        let objective = budget["objective"].as_str().context("an objective")?;
+        let line = format!("[data-budget={objective}][data-use-case=chat]");
         let remaining = budget["remaining"].to_string();
         let script = "return document.querySelector(arguments[0])?.dataset.remaining";
-        eventually(&format!("what is left of {promise}"), || async {
+        eventually(&format!("what is left of {objective}"), || async {
             let left = browser.page.execute(script, vec![line.as_str().into()]).await.ok()?;
             (left.as_str()?.parse::<f64>().ok()? == remaining.parse::<f64>().ok()?).then_some(())
         })

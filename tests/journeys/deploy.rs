@@ -93,7 +93,7 @@ async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
         for (name, a_minute) in [
             (format!("llm_rum_streams_total{{{labels},outcome=\"complete\"}}"), whole),
             (format!("llm_rum_streams_total{{{labels},outcome=\"truncated\"}}"), failed),
-            // Those who leave neither keep nor break a promise.
+            // Those who leave neither meet nor miss an objective.
             (format!("llm_rum_streams_total{{{labels},outcome=\"aborted\"}}"), 9_000),
             (format!("llm_generation_errors_total{{{labels}}}"), failed),
             (
@@ -107,10 +107,10 @@ async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
     }
     test += "    alert_rule_test:\n";
     let burning = [("burning", "chat"), ("later", "chat")];
-    for (promise, sites) in
+    for (objective, sites) in
         [("availability", burning.to_vec()), ("speed", [&burning[..], &[("own", ODD)]].concat())]
     {
-        let name = if promise == "speed" { "LlmRumSpeedBudget" } else { "LlmRumAvailabilityBudget" };
+        let name = if objective == "speed" { "LlmRumSpeedBudget" } else { "LlmRumAvailabilityBudget" };
         writeln!(test, "      - eval_time: 2h\n        alertname: {name}\n        exp_alerts:")?;
         for (site, use_case) in sites {
             for (over, severity, rate) in [
@@ -120,12 +120,12 @@ async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
                 ("72h", "ticket", "1"),
             ] {
                 let summary = format!(
-                    "`{site}`: {use_case} burns its {promise} budget at over {rate} times the sustainable rate"
+                    "`{site}`: {use_case} burns its {objective} budget at over {rate} times the sustainable rate"
                 );
                 let (use_case, summary) = (quoted(use_case), quoted(&summary));
                 writeln!(
                     test,
-                    "          - exp_labels: {{severity: {severity}, site: {site}, use_case: {use_case}, promise: {promise}, over: {over}}}\n            \
+                    "          - exp_labels: {{severity: {severity}, site: {site}, use_case: {use_case}, objective: {objective}, over: {over}}}\n            \
                      exp_annotations: {{summary: {summary}}}"
                 )?;
             }
@@ -157,9 +157,13 @@ const LOUD: [(&str, u32, &[Series]); 10] = [
             ("llm_rum_beacons_total{result='foreign_origin'}", "0+10x100"),
         ],
     ),
-    ("LlmRumClusterBehind", 15, &[("llm_rum_cluster_behind_seconds", "200x20")]),
+    ("LlmRumReplicationLag", 15, &[("llm_rum_replication_lag_seconds", "200x20")]),
     ("LlmRumSilent", 1_500, &[("llm_requests_total{site='shop'}", "0+10x60 600x1500")]),
-    ("LlmRumOverflow", 10, &[("llm_rum_overflow_total{site='shop',label='model'}", "0+1x20")]),
+    (
+        "LlmRumLabelLimitExceeded",
+        10,
+        &[("llm_rum_label_limit_exceeded_total{site='shop',label='model'}", "0+1x20")],
+    ),
     ("LlmRumProbesDrop", 15, &[("llm_rum_probe_dropped_total{reason='send_failed'}", "0+50x20")]),
     ("LlmRumCountryFile", 10, &[("llm_rum_country_files_total{result='broken'}", "0x5 1x10")]),
     ("LlmRumJournalDamaged", 10, &[("llm_rum_journal_repairs_total{kind='damaged'}", "0x5 1x10")]),
@@ -175,9 +179,9 @@ const QUIET: [Series; 15] = [
     ("llm_rum_beacons_total{result='filtered_bot'}", "0+20x200"),
     ("llm_rum_beacons_total{result='foreign_origin'}", "40+0.1x200"),
     ("llm_rum_beacons_total{result='overloaded'}", "70x200"),
-    ("llm_rum_cluster_behind_seconds", "6x200"),
+    ("llm_rum_replication_lag_seconds", "6x200"),
     ("llm_requests_total{site='shop'}", "0+10x200"),
-    ("llm_rum_overflow_total{site='shop',label='model'}", "5x200"),
+    ("llm_rum_label_limit_exceeded_total{site='shop',label='model'}", "5x200"),
     ("llm_rum_probe_dropped_total{reason='send_failed'}", "900+0.5x200"),
     ("llm_rum_country_files_total{result='read'}", "0x5 1x195"),
     ("llm_rum_country_files_total{result='broken'}", "1x200"),

@@ -129,9 +129,9 @@ fn gaps(histogram: &Value) -> Vec<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEnd {
     /// With the token.
-    Shown,
+    Reached,
     /// The user ended it.
-    Left,
+    Abandoned,
     /// The stream failed.
     Failed,
 }
@@ -157,10 +157,10 @@ pub fn waits(reports: &[&Value], metric: &str) -> Vec<(i64, WaitEnd)> {
     let wait = |report: &&Value| {
         let shown = report[format!("{metric}_ms")].as_f64();
         if let Some(shown_ms) = shown {
-            return Some((bucket(shown_ms), WaitEnd::Shown));
+            return Some((bucket(shown_ms), WaitEnd::Reached));
         }
         let end = match outcome(report) {
-            "aborted" | "abandoned" => WaitEnd::Left,
+            "aborted" | "abandoned" => WaitEnd::Abandoned,
             "complete" | "unobserved" => return None,
             _ => WaitEnd::Failed,
         };
@@ -178,7 +178,7 @@ fn bucket(ms: f64) -> i64 {
 struct Step {
     bucket: i64,
     /// Streams that waited until then, this one among them.
-    waiting: usize,
+    at_risk: usize,
     happened: bool,
     /// Share to whom it has happened, this one among them.
     share: f64,
@@ -194,12 +194,12 @@ fn estimate(waits: &[(i64, WaitEnd)], event: WaitEnd) -> Vec<Step> {
     let (mut without, mut greenwood) = (1.0, 0.0);
     let of = waits.len();
     let step = |(at, (bucket, is_other)): (usize, (i64, bool))| {
-        let waiting = of - at;
+        let at_risk = of - at;
         if !is_other {
-            without *= (waiting - 1) as f64 / waiting as f64;
-            greenwood += 1.0 / (waiting as f64 * (waiting - 1) as f64);
+            without *= (at_risk - 1) as f64 / at_risk as f64;
+            greenwood += 1.0 / (at_risk as f64 * (at_risk - 1) as f64);
         }
-        Step { bucket, waiting, happened: !is_other, share: 1.0 - without, greenwood }
+        Step { bucket, at_risk, happened: !is_other, share: 1.0 - without, greenwood }
     };
     waits.into_iter().enumerate().map(step).collect()
 }
@@ -207,7 +207,7 @@ fn estimate(waits: &[(i64, WaitEnd)], event: WaitEnd) -> Vec<Step> {
 /// A percentile over all who waited.
 #[must_use]
 pub fn adjusted(waits: &[(i64, WaitEnd)], q: f64) -> Option<f64> {
-    let steps = estimate(waits, WaitEnd::Shown);
+    let steps = estimate(waits, WaitEnd::Reached);
     let reached = steps.into_iter().find(|step| step.happened && step.share >= q - ROUNDING)?;
     Some(if reached.bucket == i64::MIN { 0.0 } else { 2f64.powf((reached.bucket as f64 + 0.5) / 32.0) })
 }
@@ -215,7 +215,7 @@ pub fn adjusted(waits: &[(i64, WaitEnd)], q: f64) -> Option<f64> {
 /// What the curve of leaving is at the upper edge of a bucket: how many waited for longer, the share that left, its interval.
 #[must_use]
 pub fn left_by(waits: &[(i64, WaitEnd)], wait_ms: f64) -> (usize, f64, Option<(f64, f64)>) {
-    let steps = estimate(waits, WaitEnd::Left);
+    let steps = estimate(waits, WaitEnd::Abandoned);
     // It is the upper edge of a bucket.
     let until = if wait_ms > 0.0 { (wait_ms.log2() * 32.0).round() as i64 - 1 } else { i64::MIN };
     let Some(step) = steps.iter().rfind(|step| step.bucket <= until) else {
@@ -227,7 +227,7 @@ pub fn left_by(waits: &[(i64, WaitEnd)], wait_ms: f64) -> (usize, f64, Option<(f
         let factor = (1.959_963_985 * step.greenwood.sqrt() / without.ln().abs()).exp();
         (1.0 - without.powf(1.0 / factor), 1.0 - without.powf(factor))
     });
-    (step.waiting - 1, step.share, interval)
+    (step.at_risk - 1, step.share, interval)
 }
 
 /// What the rounding of products of thousands of quotients may amount to.
@@ -290,12 +290,12 @@ impl Wrong {
     /// Kaplan–Meier-adjusted percentiles; absent for a metric without waits.
     pub fn waits(&mut self, place: &str, found: &Value, reports: &[&Value], metric: &str) {
         if !is_waited_for(metric) {
-            return self.exact(&format!("{place}.adjusted"), found, Value::Null);
+            return self.exact(&format!("{place}.km_adjusted"), found, Value::Null);
         }
         let waits = waits(reports, metric);
         let of = |end: WaitEnd| waits.iter().filter(|(_, ended)| *ended == end).count();
-        self.exact(&format!("{place}.left"), &found["left"], of(WaitEnd::Left));
-        self.exact(&format!("{place}.failed"), &found["failed"], of(WaitEnd::Failed));
+        self.exact(&format!("{place}.abandoned"), &found["abandoned"], of(WaitEnd::Abandoned));
+        self.exact(&format!("{place}.failed_before"), &found["failed_before"], of(WaitEnd::Failed));
         for (name, q) in [("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)] {
             self.percentile(&format!("{place}.{name}"), &found[name], adjusted(&waits, q));
         }

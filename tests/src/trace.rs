@@ -101,7 +101,7 @@ fn presented(mut events: Vec<Value>) -> Result<HashMap<String, f64>> {
 /// All that were presented with what their main thread made. A frame's spans share a process and an id,
 /// which is given again once the frame is over.
 fn frames(events: &[Value]) -> Vec<Frame> {
-    let mut under_way: HashMap<(u64, &str), (bool, f64)> = HashMap::new();
+    let mut in_flight: HashMap<(u64, &str), (bool, f64)> = HashMap::new();
     let mut frames = Vec::new();
     for event in events.iter().filter(|event| event["cat"].as_str().is_some_and(|it| it.contains(FRAMES))) {
         let (Some(process), Some(id)) = (event["pid"].as_u64(), event["id2"]["local"].as_str()) else {
@@ -111,16 +111,16 @@ fn frames(events: &[Value]) -> Vec<Frame> {
         match (event["name"].as_str(), event["ph"].as_str()) {
             (Some("PipelineReporter"), Some("b")) => {
                 let whole = event["args"]["frame_reporter"]["state"] == "STATE_PRESENTED_ALL";
-                under_way.insert(key, (whole, f64::NAN));
+                in_flight.insert(key, (whole, f64::NAN));
             }
             (Some("SendBeginMainFrameToCommit"), Some("b")) => {
                 let waited = &event["args"]["send_begin_mainframe_to_commit_breakdown"];
                 let began =
                     time(event) + waited["begin_main_sent_to_started_us"].as_f64().unwrap_or(f64::NAN);
-                under_way.entry(key).and_modify(|(_, at)| *at = began);
+                in_flight.entry(key).and_modify(|(_, at)| *at = began);
             }
             (Some("PipelineReporter"), Some("e")) => {
-                if let Some((true, began_us)) = under_way.remove(&key)
+                if let Some((true, began_us)) = in_flight.remove(&key)
                     && began_us.is_finite()
                 {
                     frames.push(Frame { process, began_us, presented_us: time(event) });

@@ -49,8 +49,8 @@ export function live(streams, query, now) {
   const minute = ended.filter((s) => s.received_ms > now - MINUTE);
   const recent = select(ended, query, window);
   return {
-    t: now,
-    of: "collector",
+    timestamp_ms: now,
+    scope: "collector",
     open: all.length - ended.length,
     ended: { seconds: 60, streams: minute.length, outcomes: countBy(minute.map((s) => s.outcome)) },
     reports_per_second: minute.filter((s) => s.received_ms > now - 10_000).length / 5,
@@ -127,8 +127,8 @@ function verdict({ ttfv, errors, streams }) {
 export function timeseries(streams, query, { from, to }) {
   const metric = query.get("metric") ?? "ttfv";
   const { step, steps } = splitBySteps(select(streams, query, { from, to }), from, to, stepOf(query));
-  const points = steps.map(([t, group]) => ({
-    t,
+  const points = steps.map(([timestamp_ms, group]) => ({
+    timestamp_ms,
     ...percentiles(group, metric),
     streams: group.length,
     errors: group.filter((s) => s.outcome !== "complete" && !NOT_ELIGIBLE.includes(s.outcome)).length,
@@ -155,10 +155,10 @@ export function heatmap(streams, query, { from, to }) {
   const metric = query.get("metric") ?? "ttfv";
   const all = histogram(streams, query, { from, to }).buckets;
   const { step, steps } = splitBySteps(select(streams, query, { from, to }), from, to, stepOf(query));
-  const points = steps.map(([t, group]) => {
+  const points = steps.map(([timestamp_ms, group]) => {
     const found = countBy(values(group, metric).map(bucketIndex));
     const counts = all.map(({ upper_ms }) => found[bucketIndex(upper_ms * 0.999)] ?? 0);
-    return { t, n: values(group, metric).length, counts };
+    return { timestamp_ms, n: values(group, metric).length, counts };
   });
   return { from, to, step_ms: step, metric, targets: TARGETS, buckets: all, points };
 }
@@ -180,13 +180,13 @@ export function breakdown(streams, query, window) {
       ...percentiles(group, metric),
       ...{ integrity, goodput, errors: errors.count },
       ...(by === "use_case" && { targets: { ...TARGETS, use_case: value } }),
-      ...(missed && { excess: (goodput.total - goodput.good) / missed - goodput.total / all.total }),
+      ...(missed && { excess_share: (goodput.total - goodput.good) / missed - goodput.total / all.total }),
     };
   });
   groups.sort((a, b) => b.streams - a.streams);
   const limit = Number(query.get("limit") ?? 50);
-  const more = Math.max(0, groups.length - limit);
-  return { by, metric, targets: TARGETS, groups: groups.slice(0, limit), more };
+  const omitted = Math.max(0, groups.length - limit);
+  return { by, metric, targets: TARGETS, groups: groups.slice(0, limit), omitted };
 }
 
 /** Error budgets of one use case over 30 days, with their burn rates. */
@@ -206,22 +206,24 @@ export function slo(streams, query, now) {
       return [ratio(waits.filter((ms) => ms <= TARGETS.ttft_p95_ms).length, waits.length), 0.99];
     },
   };
-  const budgets = Object.entries(objectives).map(([promise, measure]) => {
+  const budgets = Object.entries(objectives).map(([objective, measure]) => {
     const over = (since, until = now) => group.filter((s) => s.received_ms >= since && s.received_ms < until);
-    const [{ good, total, ratio: share }, objective] = measure(over(from));
-    const burn = [5, 30, 60, 120, 360, 1440, 4320].map((minutes) => {
+    const [{ good, total, ratio: share }, objective_ratio] = measure(over(from));
+    const burn_rates = [5, 30, 60, 120, 360, 1440, 4320].map((minutes) => {
       const [window] = measure(over(now - minutes * MINUTE));
-      return { minutes, total: window.total, ...(window.total && { rate: (1 - window.ratio) / (1 - objective) }) };
+      const rate = (1 - window.ratio) / (1 - objective_ratio);
+      return { minutes, total: window.total, ...(window.total && { rate }) };
     });
     const first = Math.floor(from / DAY) * DAY;
     const by_day = Array.from({ length: days + 1 }, (_, i) => first + i * DAY).flatMap((t) => {
       const [day] = measure(over(Math.max(t, from), Math.min(t + DAY, now)));
-      return day.total ? [{ t, good: day.good, total: day.total }] : [];
+      return day.total ? [{ timestamp_ms: t, good: day.good, total: day.total }] : [];
     });
-    const allowed = (1 - objective) * total;
+    const allowed = (1 - objective_ratio) * total;
     const remaining = total ? 1 - (total - good) / allowed : undefined;
-    const alert = burn[2].rate > 14.4 && burn[0].rate > 14.4 ? "page" : burn[6].rate > 1 ? "ticket" : undefined;
-    return { promise, objective, good, total, ratio: share, allowed, remaining, burn, by_day, alert };
+    const rates = burn_rates.map(({ rate }) => rate);
+    const alert = rates[2] > 14.4 && rates[0] > 14.4 ? "page" : rates[6] > 1 ? "ticket" : undefined;
+    return { objective, objective_ratio, good, total, ratio: share, allowed, remaining, burn_rates, by_day, alert };
   });
   return { from, to: now, days, targets: { ...TARGETS, use_case: useCase }, budgets };
 }
@@ -237,12 +239,12 @@ export function accounting(streams) {
       preflights: 0,
       sampled_out: 0,
       refused: { unknown_site: 38, bad_field: 3 },
-      under_way: 0,
+      in_flight: 0,
     },
     reports: {
       received: reports,
-      became: { new: streams.length, revised: reports - streams.length },
-      unexplained: 0,
+      by_result: { new: streams.length, revised: reports - streams.length },
+      unaccounted: 0,
       sampled_out: 0,
     },
     streams: { new: streams.length, counted: streams.length - open, open },
@@ -263,10 +265,10 @@ export function compare(streams, query, { from, to }) {
   });
   const matched = selected.filter(isMatched);
   const { step, steps } = splitBySteps(matched, from, to, stepOf(query));
-  const points = steps.map(([t, group]) => {
+  const points = steps.map(([timestamp_ms, group]) => {
     const parts = Object.entries(ttftParts(group));
     return {
-      t,
+      timestamp_ms,
       n: group.length,
       ...Object.fromEntries(
         parts.flatMap(([side, q]) => [

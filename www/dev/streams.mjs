@@ -124,7 +124,12 @@ function makeStream(random, at, hasServer) {
       long_frames: random() < 0.1 ? 3 : 0,
       long_frames_ms: 210,
     },
-    probe_overhead: { timed_chunks: chunks, chunks_ms: tenth(chunks * 0.0024), memory_bytes: 196_608, sent_bytes: 4_210 },
+    probe_overhead: {
+      timed_chunks: chunks,
+      chunks_ms: tenth(chunks * 0.0024),
+      memory_bytes: 196_608,
+      sent_bytes: 4_210,
+    },
     ...(hasServer &&
       kind.model !== "gpt-5" && {
         server: {

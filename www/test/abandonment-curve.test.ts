@@ -11,15 +11,15 @@ import {
 } from "../src/panels/abandonment-curve";
 
 type Interval = Pick<AbandonmentPoint, "lower" | "upper">;
-const point = (wait_ms: number, waiting: number, share: number, interval: Interval = {}): AbandonmentPoint => ({
+const point = (wait_ms: number, at_risk: number, share: number, interval: Interval = {}): AbandonmentPoint => ({
   wait_ms,
-  waiting,
+  at_risk,
   share,
   ...interval,
 });
 
 function answer(...points: AbandonmentPoint[]): Abandonment {
-  return { metric: "ttfv", waited: 100, shown: 90, left: 8, failed: 2, points };
+  return { metric: "ttfv", at_risk: 100, reached: 90, abandoned: 8, failed_before: 2, points };
 }
 
 const scale = { x: (ms: number) => ms / 10, y: (share: number) => 100 - 100 * share };
@@ -28,7 +28,7 @@ describe("the abandonment curve", () => {
   it("ends where fewer than ten streams wait", () => {
     const points = [point(100, 60, 0), point(200, 10, 0.1), point(400, 9, 0.2), point(800, 0, 1)];
     expect(trustedPoints(answer(...points)).map(({ wait_ms }) => wait_ms)).toEqual([100, 200, 400]);
-    expect(trustedPoints({ ...answer(...points), waited: 9 })[0]?.wait_ms).toBe(200);
+    expect(trustedPoints({ ...answer(...points), at_risk: 9 })[0]?.wait_ms).toBe(200);
     expect(trustedPoints(answer())).toEqual([]);
   });
 
@@ -61,12 +61,12 @@ describe("the caption of the abandonment curve", () => {
 
   const caption = (more: Partial<Abandonment>): string => {
     const points = [
-      { wait_ms: 1000, waiting: 50, share: 0.02 },
-      { wait_ms: 5000, waiting: 12, share: 0.11 },
-      { wait_ms: 9000, waiting: 4, share: 0.4 },
+      { wait_ms: 1000, at_risk: 50, share: 0.02 },
+      { wait_ms: 5000, at_risk: 12, share: 0.11 },
+      { wait_ms: 9000, at_risk: 4, share: 0.4 },
     ];
-    const answer: Abandonment = { metric: "ttfv", waited: 104, shown: 90, left: 14, failed: 0, points, ...more };
-    return plain(abandonmentCaption(answer));
+    const counts = { at_risk: 104, reached: 90, abandoned: 14, failed_before: 0 };
+    return plain(abandonmentCaption({ metric: "ttfv", ...counts, points, ...more }));
   };
 
   it("gives the count and the wait of 10 %", () => {
@@ -74,14 +74,14 @@ describe("the caption of the abandonment curve", () => {
       "14 of 104 users (13.5 %) gave up before the first visible token. " +
         "10 % of users give up after 5 s without a token.",
     );
-    expect(caption({ metric: "ttft", failed: 1, points: [{ wait_ms: 1000, waiting: 50, share: 0.02 }] })).toBe(
+    expect(caption({ metric: "ttft", failed_before: 1, points: [{ wait_ms: 1000, at_risk: 50, share: 0.02 }] })).toBe(
       "14 of 104 users (13.5 %) gave up before the first token. 1 stream failed before it. " +
         "2.0 % of users give up after 1 s without a token.",
     );
   });
 
   it("says when no user abandoned", () => {
-    expect(caption({ left: 0 })).toBe("No user gave up before the first visible token.");
-    expect(caption({ waited: 0, left: 0 })).toBe("No waits in this time range.");
+    expect(caption({ abandoned: 0 })).toBe("No user gave up before the first visible token.");
+    expect(caption({ at_risk: 0, abandoned: 0 })).toBe("No waits in this time range.");
   });
 });

@@ -7,8 +7,8 @@ const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
 function accounting(change: Partial<Accounting> = {}): Accounting {
   return {
-    beacons: { received: 1005, accepted: 1000, preflights: 0, sampled_out: 0, refused: { bad_field: 5 }, under_way: 0 },
-    reports: { received: 2000, became: { new: 1900, revised: 100 }, unexplained: 0, sampled_out: 0 },
+    beacons: { received: 1005, accepted: 1000, preflights: 0, sampled_out: 0, refused: { bad_field: 5 }, in_flight: 0 },
+    reports: { received: 2000, by_result: { new: 1900, revised: 100 }, unaccounted: 0, sampled_out: 0 },
     streams: { new: 1900, counted: 1898, open: 2 },
     probe_dropped: {},
     probe_overhead: { timed_chunks: 0 },
@@ -36,9 +36,9 @@ it("a balanced accounting has no warning", () => {
 });
 
 it("a difference in either direction is a warning", () => {
-  for (const unexplained of [1, -1]) {
+  for (const unaccounted of [1, -1]) {
     const { reports } = accounting();
-    const [warning] = accountingWarnings(accounting({ reports: { ...reports, unexplained } }));
+    const [warning] = accountingWarnings(accounting({ reports: { ...reports, unaccounted } }));
     expect(warning).toContain("received and counted totals differ");
   }
   expect(accountingWarnings(accounting({ streams: { new: 1, counted: 2, open: -1 } }))).toHaveLength(1);
@@ -78,6 +78,6 @@ it("configured filters cause no warning", () => {
 
 it("any damaged report in the journal is a warning", () => {
   const { reports } = accounting();
-  const damaged = { ...reports, became: { new: 1999, unreadable: 1 } };
+  const damaged = { ...reports, by_result: { new: 1999, unreadable: 1 } };
   expect(accountingWarnings(accounting({ reports: damaged }))).toHaveLength(1);
 });

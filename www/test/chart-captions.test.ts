@@ -28,7 +28,7 @@ const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p
 
 function series(...points: Partial<SeriesPoint>[]): Timeseries {
   const filled = points.map((point, index) => ({
-    t: index * 60_000,
+    timestamp_ms: index * 60_000,
     n: 100,
     streams: 100,
     errors: 0,
@@ -142,23 +142,25 @@ describe("the caption of the histogram", () => {
 
 describe("the caption of censored waits", () => {
   const percentiles = { n: 200, p50_ms: 700, p95_ms: 2100, p99_ms: 4000 };
-  const moved = { left: 41, failed: 12, p50_ms: 702, p95_ms: 2600 };
+  const moved = { abandoned: 41, failed_before: 12, p50_ms: 702, p95_ms: 2600 };
 
   it("names the changed percentiles and the unknown ones", () => {
-    expect(plain(kmAdjustedCaption({ ...percentiles, adjusted: moved }) ?? "")).toBe(
+    expect(plain(kmAdjustedCaption({ ...percentiles, km_adjusted: moved }) ?? "")).toBe(
       "Including 41 abandoned streams and 12 failed streams: p95 2.6 s, p99 unknown (too few waited that long)",
     );
-    expect(plain(kmAdjustedCaption({ ...percentiles, adjusted: { ...moved, p99_ms: 4000, left: 0 } }) ?? "")).toBe(
+    const onlyFailed = { ...moved, p99_ms: 4000, abandoned: 0 };
+    expect(plain(kmAdjustedCaption({ ...percentiles, km_adjusted: onlyFailed }) ?? "")).toBe(
       "Including 12 failed streams: p95 2.6 s",
     );
   });
 
   it("is absent without a visible difference", () => {
     expect(kmAdjustedCaption(percentiles)).toBeNull();
-    expect(kmAdjustedCaption({ ...percentiles, adjusted: { ...percentiles, left: 0, failed: 0 } })).toBeNull();
-    const similar = { ...percentiles, p95_ms: 2140, left: 3, failed: 0 };
-    expect(kmAdjustedCaption({ ...percentiles, adjusted: similar })).toBeNull();
-    const nothing = { n: 0, adjusted: { left: 2, failed: 0 } };
+    const same = { ...percentiles, abandoned: 0, failed_before: 0 };
+    expect(kmAdjustedCaption({ ...percentiles, km_adjusted: same })).toBeNull();
+    const similar = { ...percentiles, p95_ms: 2140, abandoned: 3, failed_before: 0 };
+    expect(kmAdjustedCaption({ ...percentiles, km_adjusted: similar })).toBeNull();
+    const nothing = { n: 0, km_adjusted: { abandoned: 2, failed_before: 0 } };
     expect(kmAdjustedCaption(nothing)).toBeNull();
   });
 });
@@ -231,11 +233,12 @@ describe("the caption of the breakdown", () => {
     metric: "ttfv",
     targets: TARGETS,
     groups,
-    more: 0,
+    omitted: 0,
   });
 
   it("names the slowest group and the largest impact", () => {
-    const text = breakdownCaption(answer(group("fast", 800, { excess: -0.2 }), group("slow", 2400, { excess: 0.2 })));
+    const [fast, slow] = [group("fast", 800, { excess_share: -0.2 }), group("slow", 2400, { excess_share: 0.2 })];
+    const text = breakdownCaption(answer(fast, slow));
     expect(plain(text)).toBe(
       "Highest p95: slow (2.4 s). " +
         "slow causes more failures than its share of traffic: 10 of 100 streams missed a target or failed.",

@@ -19,18 +19,22 @@ const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
 /** One day per element with 1,000 streams each; the element is the number of failures. Objective: 99 %. */
 function budget(badByDay: number[], lastDay = badByDay.at(-1) ?? 0): Budget {
-  const by_day = badByDay.map((bad, i) => ({ t: TO - (badByDay.length - i) * DAY, good: 1000 - bad, total: 1000 }));
+  const by_day = badByDay.map((bad, i) => ({
+    timestamp_ms: TO - (badByDay.length - i) * DAY,
+    good: 1000 - bad,
+    total: 1000,
+  }));
   const total = 1000 * badByDay.length;
   const bad = badByDay.reduce((sum, one) => sum + one, 0);
   const allowed = 0.01 * total;
   return {
-    promise: "speed",
-    objective: 0.99,
+    objective: "speed",
+    objective_ratio: 0.99,
     good: total - bad,
     total,
     allowed,
     remaining: total > 0 ? 1 - bad / allowed : null,
-    burn: [{ minutes: 1440, total: total > 0 ? 1000 : 0, rate: total > 0 ? lastDay / 10 : null }],
+    burn_rates: [{ minutes: 1440, total: total > 0 ? 1000 : 0, rate: total > 0 ? lastDay / 10 : null }],
     by_day,
   };
 }
@@ -130,7 +134,7 @@ it("budgets are sorted by alert, then by remaining share", () => {
     slo("calm", budget(days(1))),
     slo("spent", budget(days(12))),
     slo("burning", { ...budget(days(2)), alert: "incident" }, { ...budget(days(2)), alert: "page" }),
-    slo("promises nothing"),
+    slo("without an objective"),
     slo("few", { ...budget([2]), total: 99, good: 97, remaining: -1 }),
   ]);
   expect(order.map(({ useCase, budget: { alert } }) => `${useCase} ${alert ?? ""}`)).toEqual([

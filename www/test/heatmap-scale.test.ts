@@ -14,15 +14,15 @@ const answer: Heatmap = {
     { lower_ms: 119, upper_ms: 141, count: 1 },
   ],
   points: [
-    { t: 0, n: 101, counts: [100, 1] },
-    { t: 60_000, n: 0, counts: [0, 0] },
+    { timestamp_ms: 0, n: 101, counts: [100, 1] },
+    { timestamp_ms: 60_000, n: 0, counts: [0, 0] },
   ],
 };
 
 it("draws only the cells that contain samples", () => {
   expect(cellsOf(answer)).toEqual([
-    { t: 0, n: 101, lower_ms: 100, upper_ms: 119, count: 100, shade: 7 },
-    { t: 0, n: 101, lower_ms: 119, upper_ms: 141, count: 1, shade: 1 },
+    { timestamp_ms: 0, n: 101, lower_ms: 100, upper_ms: 119, count: 100, shade: 7 },
+    { timestamp_ms: 0, n: 101, lower_ms: 119, upper_ms: 141, count: 1, shade: 1 },
   ]);
   expect(cellsOf({ ...answer, points: [], buckets: [] })).toEqual([]);
 });

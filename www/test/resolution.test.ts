@@ -40,8 +40,8 @@ describe("a shorter range", () => {
   const hour = 3_600_000;
   const tighter = (first: number) =>
     shorterRange("6h", 0, 6 * hour, [
-      { t: 0, n: 0 },
-      { t: first, n: 4 },
+      { timestamp_ms: 0, n: 0 },
+      { timestamp_ms: first, n: 4 },
     ]);
 
   it("is offered if all samples are recent", () => {
@@ -52,7 +52,7 @@ describe("a shorter range", () => {
   it("is not offered if the samples fill the range", () => {
     expect(tighter(hour)).toBeNull();
     expect(tighter(4 * hour)).toBeNull();
-    expect(shorterRange("15m", 0, hour / 4, [{ t: 0.24 * hour, n: 1 }])).toBeNull();
+    expect(shorterRange("15m", 0, hour / 4, [{ timestamp_ms: 0.24 * hour, n: 1 }])).toBeNull();
   });
 });
 

@@ -189,7 +189,7 @@ impl Counts {
         for (result, count) in COUNTRY_FILES.into_iter().zip(counters.take_country_files()) {
             self.add(Kind::CountryFile, "", result, count);
         }
-        self.add(Kind::Listener, "", REFUSED, counters.take_refused_listeners());
+        self.add(Kind::Listener, "", REJECTED, counters.take_rejected_listeners());
         // After the results: requests that arrive in between count as in flight, not as missing.
         self.add(Kind::Received, "", BEACONS, counters.take_received());
     }
@@ -369,7 +369,7 @@ pub(crate) const MEMORIES: &str = "memories";
 pub(crate) const MEMORY_BYTES: &str = "memory_bytes";
 
 /// Result of a rejected live-feed connection.
-pub(crate) const REFUSED: &str = "refused";
+pub(crate) const REJECTED: &str = "rejected";
 
 /// Received: connections that were closed because their network had reached its limit.
 pub(crate) const REFUSED_CONNECTIONS: &str = "refused_connections";

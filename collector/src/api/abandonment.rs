@@ -24,14 +24,14 @@ pub(crate) struct Abandonment {
     metric: &'static str,
     /// Maximum relative error of the waits.
     relative_error: f64,
-    /// All streams that waited: `shown` + `left` + `failed`.
-    waited: u64,
+    /// All streams that waited: `reached` + `abandoned` + `failed_before`.
+    at_risk: u64,
     /// Streams that reached the token.
-    shown: u64,
+    reached: u64,
     /// Streams that their users ended before the token.
-    left: u64,
+    abandoned: u64,
     /// Streams that failed before the token.
-    failed: u64,
+    failed_before: u64,
     /// Shortest wait first, at most eight points per doubling; only waits at which a stream ended waiting.
     points: Vec<Point>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Abandonment {
 struct Point {
     wait_ms: f64,
     /// Streams that waited longer without the token.
-    waiting: u64,
+    at_risk: u64,
     /// Estimated share of users that leave by then if no token arrives.
     share: f64,
     /// 95 % confidence interval of `share`. Absent while the share is 0, and once it is 1.
@@ -64,17 +64,17 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
     };
     let all = state.reader.run(read_all).await?;
     let of = |metric| all.histogram(metric);
-    let (shown, left, failed) = (of(which), of(censored.abandoned), of(censored.failed));
-    let curve = CensoredWaits::new(left, [shown, failed]).curve(FOUR_INTO_ONE);
-    let (shown, left, failed) = (shown.count(), left.count(), failed.count());
+    let (reached, abandoned, failed) = (of(which), of(censored.abandoned), of(censored.failed));
+    let curve = CensoredWaits::new(abandoned, [reached, failed]).curve(FOUR_INTO_ONE);
+    let (reached, abandoned, failed) = (reached.count(), abandoned.count(), failed.count());
     let abandonment = Abandonment {
         range,
         metric,
         relative_error: relative_error(),
-        waited: shown + left + failed,
-        shown,
-        left,
-        failed,
+        at_risk: reached + abandoned + failed,
+        reached,
+        abandoned,
+        failed_before: failed,
         points: curve.into_iter().map(Point::of).collect(),
     };
     csv::answer(&params, abandonment)
@@ -87,22 +87,22 @@ fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiE
 }
 
 impl Point {
-    fn of(CurvePoint { wait_ms, waiting, share, interval }: CurvePoint) -> Self {
+    fn of(CurvePoint { wait_ms, at_risk, share, interval }: CurvePoint) -> Self {
         let (lower, upper) = interval.unzip();
-        Self { wait_ms, waiting, share, lower, upper }
+        Self { wait_ms, at_risk, share, lower, upper }
     }
 }
 
 impl Table for Abandonment {
     fn header(&self) -> Vec<String> {
-        ["wait_ms", "waiting", "share", "lower", "upper"].map(str::to_owned).to_vec()
+        ["wait_ms", "at_risk", "share", "lower", "upper"].map(str::to_owned).to_vec()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         let row = |point: &Point| {
             vec![
                 Cell::Number(point.wait_ms),
-                point.waiting.into(),
+                point.at_risk.into(),
                 Cell::Number(point.share),
                 point.lower.into(),
                 point.upper.into(),

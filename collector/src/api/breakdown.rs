@@ -35,7 +35,7 @@ pub(crate) struct Breakdown {
     /// Most streams first.
     groups: Vec<Group>,
     /// Number of values with streams that `groups` leaves out.
-    more: usize,
+    omitted: usize,
 }
 
 /// The streams with one value.
@@ -53,7 +53,7 @@ struct Group {
     /// Share of the eligible streams that missed their SLO, minus share of all eligible streams. Above 0, the
     /// value causes more than its share of failures. Absent if no stream missed its SLO.
     #[serde(skip_serializing_if = "Option::is_none")]
-    excess: Option<f64>,
+    excess_share: Option<f64>,
     /// Targets of the streams. Absent unless the dimension is `use_case`.
     #[serde(skip_serializing_if = "Option::is_none")]
     targets: Option<TargetsOf>,
@@ -93,7 +93,7 @@ pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> 
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut groups = groups(&now, earlier.as_ref(), which);
-    let more = groups.len().saturating_sub(limit);
+    let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);
     if dimension == Dimension::UseCase {
         for group in &mut groups {
@@ -101,7 +101,7 @@ pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> 
         }
     }
     let relative_error = relative_error();
-    csv::answer(&params, Breakdown { range, by, metric, relative_error, targets, groups, more })
+    csv::answer(&params, Breakdown { range, by, metric, relative_error, targets, groups, omitted })
 }
 
 fn groups(
@@ -127,7 +127,7 @@ fn groups(
                 integrity: Ratio::of(stats.intact, stats.eligible()),
                 goodput: Ratio::of(stats.within_slo, stats.eligible()),
                 errors: stats.errors(),
-                excess: bad_share.zip(share(stats.eligible(), eligible)).map(|(bad, all)| bad - all),
+                excess_share: bad_share.zip(share(stats.eligible(), eligible)).map(|(bad, all)| bad - all),
                 targets: None,
                 earlier: earlier.map(|earlier| Earlier::of(earlier.get(value).unwrap_or(&nothing), which)),
             }
@@ -147,8 +147,8 @@ impl Table for Breakdown {
     fn header(&self) -> Vec<String> {
         let names = [self.by, "streams", "share"].map(str::to_owned).into_iter();
         let names = names.chain(csv::percentile_columns(""));
-        let names = names.chain(["integrity", "goodput", "errors", "excess"].map(str::to_owned));
-        names.chain(csv::adjusted_columns()).collect()
+        let names = names.chain(["integrity", "goodput", "errors", "excess_share"].map(str::to_owned));
+        names.chain(csv::km_adjusted_columns()).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
@@ -160,9 +160,9 @@ impl Table for Breakdown {
                 group.integrity.ratio.into(),
                 group.goodput.ratio.into(),
                 group.errors.into(),
-                group.excess.into(),
+                group.excess_share.into(),
             ]);
-            row.extend(csv::adjusted_cells(&group.percentiles));
+            row.extend(csv::km_adjusted_cells(&group.percentiles));
             row
         };
         self.groups.iter().map(row).collect()

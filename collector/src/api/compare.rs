@@ -37,7 +37,7 @@ pub(crate) struct Comparison {
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Point {
-    t: i64,
+    timestamp_ms: i64,
     n: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_p50_ms: Option<f64>,
@@ -73,7 +73,8 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
     for step in &steps {
         all.merge(step);
     }
-    let points = range.step_starts(step_ms).zip(&steps).map(|(t, step)| Point::of(t, step));
+    let points =
+        range.step_starts(step_ms).zip(&steps).map(|(timestamp_ms, step)| Point::of(timestamp_ms, step));
     let comparison = Comparison {
         range,
         streams: all.streams(),
@@ -92,13 +93,13 @@ impl Table for Comparison {
     fn header(&self) -> Vec<String> {
         let sides = ["client", "server", "overhead"];
         let of = |q: &'static str| sides.into_iter().map(move |side| format!("{side}_{q}_ms"));
-        ["t".to_owned(), "n".to_owned()].into_iter().chain(of("p50")).chain(of("p95")).collect()
+        ["timestamp_ms".to_owned(), "n".to_owned()].into_iter().chain(of("p50")).chain(of("p95")).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         let row = |point: &Point| {
             vec![
-                Cell::Whole(point.t),
+                Cell::Whole(point.timestamp_ms),
                 point.n.into(),
                 point.client_p50_ms.into(),
                 point.server_p50_ms.into(),
@@ -113,10 +114,10 @@ impl Table for Comparison {
 }
 
 impl Point {
-    fn of(t: i64, step: &WindowStats) -> Self {
+    fn of(timestamp_ms: i64, step: &WindowStats) -> Self {
         let at = |metric, q| quantile_ms(step.histogram(metric), q);
         Self {
-            t,
+            timestamp_ms,
             n: step.histogram(CLIENT).count(),
             client_p50_ms: at(CLIENT, 0.5),
             server_p50_ms: at(SERVER, 0.5),

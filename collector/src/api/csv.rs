@@ -62,16 +62,22 @@ pub(super) fn percentile_cells(of: &Percentiles) -> [Cell; 4] {
 }
 
 /// Column names for Kaplan–Meier-adjusted percentiles.
-pub(super) fn adjusted_columns() -> impl Iterator<Item = String> {
-    ["adjusted_p50_ms", "adjusted_p95_ms", "adjusted_p99_ms", "left", "failed"].into_iter().map(str::to_owned)
+pub(super) fn km_adjusted_columns() -> impl Iterator<Item = String> {
+    ["km_adjusted_p50_ms", "km_adjusted_p95_ms", "km_adjusted_p99_ms", "abandoned", "failed_before"]
+        .into_iter()
+        .map(str::to_owned)
 }
 
-/// Cells for [`adjusted_columns`]; empty for a metric without censored waits.
-pub(super) fn adjusted_cells(of: &Percentiles) -> [Cell; 5] {
-    match &of.adjusted {
-        Some(KmAdjusted { left, failed, p50_ms, p95_ms, p99_ms }) => {
-            [(*p50_ms).into(), (*p95_ms).into(), (*p99_ms).into(), (*left).into(), (*failed).into()]
-        }
+/// Cells for [`km_adjusted_columns`]; empty for a metric without censored waits.
+pub(super) fn km_adjusted_cells(of: &Percentiles) -> [Cell; 5] {
+    match &of.km_adjusted {
+        Some(KmAdjusted { abandoned, failed_before, p50_ms, p95_ms, p99_ms }) => [
+            (*p50_ms).into(),
+            (*p95_ms).into(),
+            (*p99_ms).into(),
+            (*abandoned).into(),
+            (*failed_before).into(),
+        ],
         None => [const { Cell::Empty }; 5],
     }
 }

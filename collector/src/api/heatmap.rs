@@ -33,7 +33,7 @@ pub(crate) struct Heatmap {
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Column {
-    t: i64,
+    timestamp_ms: i64,
     n: u64,
     /// One count per entry of `buckets`.
     counts: Vec<u64>,
@@ -60,7 +60,9 @@ pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Re
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let (buckets, columns) = columns(&steps);
     let points = range.step_starts(step_ms).zip(columns);
-    let points = points.map(|(t, counts)| Column { t, n: counts.iter().sum(), counts }).collect();
+    let points = points
+        .map(|(timestamp_ms, counts)| Column { timestamp_ms, n: counts.iter().sum(), counts })
+        .collect();
     csv::answer(&params, Heatmap { range, step_ms, metric, targets, buckets, points })
 }
 
@@ -85,7 +87,7 @@ fn columns(steps: &[Histogram]) -> (Vec<BucketOf>, Vec<Vec<u64>>) {
 
 impl Table for Heatmap {
     fn header(&self) -> Vec<String> {
-        ["t", "lower_ms", "upper_ms", "count"].map(str::to_owned).to_vec()
+        ["timestamp_ms", "lower_ms", "upper_ms", "count"].map(str::to_owned).to_vec()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
@@ -93,7 +95,7 @@ impl Table for Heatmap {
             let held = self.buckets.iter().zip(&point.counts).filter(|(_, count)| **count > 0);
             held.map(|(bucket, count)| {
                 vec![
-                    Cell::Whole(point.t),
+                    Cell::Whole(point.timestamp_ms),
                     Cell::Number(bucket.lower_ms),
                     Cell::Number(bucket.upper_ms),
                     (*count).into(),

@@ -36,7 +36,7 @@ pub(crate) struct Accounting {
 }
 
 /// Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all `refused` +
-/// `under_way`.
+/// `in_flight`.
 #[derive(Serialize, JsonSchema)]
 struct Beacons {
     received: u64,
@@ -45,15 +45,15 @@ struct Beacons {
     /// Beacons with no report within the `sample` of their site.
     sampled_out: u64,
     refused: BTreeMap<String, u64>,
-    under_way: i64,
+    in_flight: i64,
 }
 
-/// Reports in accepted beacons: `received` = sum of `became` + `unexplained`.
+/// Reports in accepted beacons: `received` = sum of `by_result` + `unaccounted`.
 #[derive(Serialize, JsonSchema)]
 struct Reports {
     received: u64,
-    became: BTreeMap<String, u64>,
-    unexplained: i64,
+    by_result: BTreeMap<String, u64>,
+    unaccounted: i64,
     /// Valid reports outside the `sample` of their site; not included in `received`.
     sampled_out: u64,
 }
@@ -113,15 +113,15 @@ fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
     let preflights = refused.remove(PREFLIGHT).unwrap_or(0);
     let sampled_out = refused.remove(SAMPLED_OUT).unwrap_or(0);
     let decided = accepted + preflights + sampled_out + refused.values().sum::<u64>();
-    let mut became = by_word(&counts, Kind::Report);
+    let mut by_result = by_word(&counts, Kind::Report);
     // A stream that can no longer be counted leaves only the count of its report.
     let lost = counts.get(Kind::Repair, LOST_STREAM);
     if lost > 0 {
-        became.entry("new".to_owned()).and_modify(|new| *new = new.saturating_sub(lost));
-        *became.entry("unreadable".to_owned()).or_default() += lost;
+        by_result.entry("new".to_owned()).and_modify(|new| *new = new.saturating_sub(lost));
+        *by_result.entry("unreadable".to_owned()).or_default() += lost;
     }
-    let handled: u64 = became.values().sum();
-    let new = became.get("new").copied().unwrap_or(0);
+    let handled: u64 = by_result.values().sum();
+    let new = by_result.get("new").copied().unwrap_or(0);
     Ok(Accounting {
         beacons: Beacons {
             received: received(BEACONS),
@@ -129,12 +129,12 @@ fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
             preflights,
             sampled_out,
             refused,
-            under_way: difference(received(BEACONS), decided),
+            in_flight: difference(received(BEACONS), decided),
         },
         reports: Reports {
             received: received(REPORTS),
-            became,
-            unexplained: difference(received(REPORTS), handled),
+            by_result,
+            unaccounted: difference(received(REPORTS), handled),
             sampled_out: received(SAMPLED_OUT),
         },
         streams: Streams { new, counted, open: difference(new, counted) },

@@ -35,7 +35,7 @@ pub(crate) struct Integrity {
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Point {
-    t: i64,
+    timestamp_ms: i64,
     #[serde(flatten)]
     ends: Ends,
 }
@@ -73,7 +73,7 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
     let mut all = WindowStats::default();
     steps.iter().for_each(|step| all.merge(step));
     let points = range.step_starts(step_ms).zip(&steps);
-    let points = points.map(|(t, step)| Point { t, ends: Ends::of(step) }).collect();
+    let points = points.map(|(timestamp_ms, step)| Point { timestamp_ms, ends: Ends::of(step) }).collect();
     csv::answer(&params, Integrity { range, step_ms, targets, all: Ends::of(&all), points })
 }
 
@@ -90,17 +90,18 @@ impl Ends {
 
 impl Table for Integrity {
     fn header(&self) -> Vec<String> {
-        let words = ["t", "streams", "whole", "judged"].into_iter().chain(outcomes()).chain(defects());
+        let words =
+            ["timestamp_ms", "streams", "intact", "eligible"].into_iter().chain(outcomes()).chain(defects());
         words.map(str::to_owned).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
-        let row = |Point { t, ends }: &Point| {
+        let row = |Point { timestamp_ms, ends }: &Point| {
             let counts = [ends.streams, ends.integrity.good, ends.integrity.total].into_iter();
             let count_in = |counts: &BTreeMap<_, _>, word| counts.get(word).copied().unwrap_or_default();
             let counts = counts.chain(outcomes().map(|word| count_in(&ends.outcomes, word)));
             let counts = counts.chain(defects().map(|word| count_in(&ends.defects, word)));
-            [Cell::Whole(*t)].into_iter().chain(counts.map(Cell::from)).collect()
+            [Cell::Whole(*timestamp_ms)].into_iter().chain(counts.map(Cell::from)).collect()
         };
         self.points.iter().map(row).collect()
     }

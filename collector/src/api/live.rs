@@ -34,8 +34,8 @@ use crate::time;
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Snapshot {
     /// Time of the snapshot, in milliseconds since 1970.
-    t: i64,
-    of: Of,
+    timestamp_ms: i64,
+    scope: Scope,
     /// Streams with a report that are not finalized.
     open: u64,
     ended: Ended,
@@ -52,10 +52,10 @@ pub(crate) struct Snapshot {
     streams: Vec<Box<RawValue>>,
 }
 
-/// Whose streams the snapshot covers.
+/// Collectors whose streams the snapshot covers.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Of {
+enum Scope {
     /// This collector, which runs alone.
     Collector,
     /// All collectors, as far as they have published.
@@ -83,7 +83,7 @@ pub(crate) async fn live(
         return Ok(Json(snapshot(&state, &filter).await?).into_response());
     }
     let Some((listener, source)) = state.live.listen(&filter) else {
-        state.counters.listener_refused();
+        state.counters.listener_rejected();
         return Err(ApiError::new(
             Reason::TooManyListeners,
             "the live feed has reached its subscriber limit; try again later",
@@ -147,8 +147,8 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
         )?;
         let raw = newest.streams.iter().map(|stream| RawValue::from_string(object(stream)));
         Ok(Snapshot {
-            t: now_ms,
-            of: if store.is_cluster() { Of::Cluster } else { Of::Collector },
+            timestamp_ms: now_ms,
+            scope: if store.is_cluster() { Scope::Cluster } else { Scope::Collector },
             open,
             ended: Ended {
                 seconds: recent.ms as f64 / 1e3,

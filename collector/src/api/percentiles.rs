@@ -27,7 +27,7 @@ pub(super) struct Percentiles {
     pub(super) intervals: Option<Intervals>,
     /// Percentiles with censored waits. Present for `ttft` and `ttfv`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) adjusted: Option<KmAdjusted>,
+    pub(super) km_adjusted: Option<KmAdjusted>,
 }
 
 /// Kaplan–Meier-adjusted percentiles, which include censored waits. A percentile is absent if too few streams
@@ -35,9 +35,9 @@ pub(super) struct Percentiles {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct KmAdjusted {
     /// Streams that their users ended before the token.
-    pub(super) left: u64,
+    pub(super) abandoned: u64,
     /// Streams that failed before the token.
-    pub(super) failed: u64,
+    pub(super) failed_before: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ impl Percentiles {
             p95_ms: quantile_ms(histogram, 0.95),
             p99_ms: quantile_ms(histogram, 0.99),
             intervals: (is_one_a_stream && (1..MANY).contains(&n)).then(intervals),
-            adjusted: KmAdjusted::of(stats, metric),
+            km_adjusted: KmAdjusted::of(stats, metric),
         }
     }
 }
@@ -101,11 +101,11 @@ impl Percentiles {
 impl KmAdjusted {
     fn of(stats: &WindowStats, metric: Metric) -> Option<Self> {
         let censored = metric.censored()?;
-        let (left, failed) = (stats.histogram(censored.abandoned), stats.histogram(censored.failed));
-        let waits = CensoredWaits::new(stats.histogram(metric), [left, failed]);
+        let (abandoned, failed) = (stats.histogram(censored.abandoned), stats.histogram(censored.failed));
+        let waits = CensoredWaits::new(stats.histogram(metric), [abandoned, failed]);
         let at = |q| waits.quantile(q).map(to_microsecond);
-        let (left, failed) = (left.count(), failed.count());
-        Some(Self { left, failed, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) })
+        let (abandoned, failed) = (abandoned.count(), failed.count());
+        Some(Self { abandoned, failed_before: failed, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) })
     }
 }
 

@@ -31,9 +31,9 @@ pub(crate) struct Slo {
 /// The error budget of one objective.
 #[derive(Serialize, JsonSchema)]
 struct Budget {
-    promise: Objective,
+    objective: Objective,
     /// Target share of good streams.
-    objective: f64,
+    objective_ratio: f64,
     good: u64,
     total: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ struct Budget {
     /// Share of the error budget that is left; below 0 if overspent. Absent without streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining: Option<f64>,
-    burn: Vec<Burn>,
+    burn_rates: Vec<BurnRate>,
     /// Days (UTC) of the period with streams that count for the objective, oldest first.
     by_day: Vec<Day>,
     /// Severity of the most severe alert that fires. Absent if none fires.
@@ -53,7 +53,7 @@ struct Budget {
 
 /// Burn rate over the newest minutes.
 #[derive(Serialize, JsonSchema)]
-struct Burn {
+struct BurnRate {
     minutes: i64,
     total: u64,
     /// Failure rate divided by the allowed one: at 1 the budget lasts exactly its period. Absent without
@@ -65,7 +65,7 @@ struct Burn {
 /// One objective on one day.
 #[derive(Serialize, JsonSchema)]
 struct Day {
-    t: i64,
+    timestamp_ms: i64,
     good: u64,
     total: u64,
 }
@@ -97,19 +97,19 @@ pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result
         store.both(by_day, |store| store.each(lately, sum))
     };
     let (by_day, lately) = state.reader.run(read_all).await?;
-    let objectives = Objective::ALL.into_iter().filter_map(|promise| {
-        let sli = |stats: &WindowStats| promise.sli(stats, &targets.targets);
+    let objectives = Objective::ALL.into_iter().filter_map(|objective| {
+        let sli = |stats: &WindowStats| objective.sli(stats, &targets.targets);
         let by_day = by_day.iter().map(|(day, stats)| (*day, sli(stats))).collect();
         let lately: Vec<_> = lately.iter().map(sli).collect();
-        Some(Budget::of(promise, promise.share(&targets.targets)?, days, by_day, &lately))
+        Some(Budget::of(objective, objective.share(&targets.targets)?, days, by_day, &lately))
     });
     Ok(Json(Slo { range: period, days, budgets: objectives.collect(), targets }))
 }
 
 impl Budget {
     fn of(
-        promise: Objective,
-        objective: f64,
+        objective: Objective,
+        objective_ratio: f64,
         days: u32,
         by_day: Vec<(i64, SliCount)>,
         lately: &[SliCount],
@@ -125,23 +125,23 @@ impl Budget {
                 .map_or(SliCount::default(), |at| lately[at])
         };
         let fires = |alert: &&BurnRateAlert| {
-            alert.fires(days, objective, over(alert.long_minutes), over(alert.short_minutes))
+            alert.fires(days, objective_ratio, over(alert.long_minutes), over(alert.short_minutes))
         };
-        let burn = |(minutes, sli): (i64, &SliCount)| Burn {
+        let burn_rate = |(minutes, sli): (i64, &SliCount)| BurnRate {
             minutes,
             total: sli.total,
-            rate: sli.burn_rate(objective),
+            rate: sli.burn_rate(objective_ratio),
         };
         Self {
-            promise,
             objective,
+            objective_ratio,
             good: all.good,
             total: all.total,
             ratio: share(all.good, all.total),
-            allowed: (1.0 - objective) * all.total as f64,
-            remaining: all.remaining(objective),
+            allowed: (1.0 - objective_ratio) * all.total as f64,
+            remaining: all.remaining(objective_ratio),
             by_day: by_day.into_iter().filter(|(_, sli)| sli.total > 0).map(Day::of).collect(),
-            burn: ALERT_WINDOWS.into_iter().zip(lately).map(burn).collect(),
+            burn_rates: ALERT_WINDOWS.into_iter().zip(lately).map(burn_rate).collect(),
             alert: BurnRateAlert::ALL.iter().find(fires).map(|alert| alert.severity),
         }
     }
@@ -149,6 +149,6 @@ impl Budget {
 
 impl Day {
     const fn of((day, SliCount { good, total }): (i64, SliCount)) -> Self {
-        Self { t: day * DAY_MS, good, total }
+        Self { timestamp_ms: day * DAY_MS, good, total }
     }
 }

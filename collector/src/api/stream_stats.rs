@@ -37,7 +37,7 @@ pub(super) struct Errors {
     ratio: Option<f64>,
     /// Lower bound of the failure rate with 95 % confidence. Few streams give a low bound.
     #[serde(skip_serializing_if = "Option::is_none")]
-    at_least: Option<f64>,
+    ratio_ci_lower: Option<f64>,
 }
 
 impl StreamStats {
@@ -63,8 +63,8 @@ impl StreamStats {
 impl Errors {
     pub(super) fn of(stats: &WindowStats) -> Self {
         let (count, total) = (stats.errors(), stats.eligible());
-        let at_least = (total > 0).then(|| binomial::lower_bound(count, total));
-        Self { count, total, ratio: share(count, total), at_least }
+        let ratio_ci_lower = (total > 0).then(|| binomial::lower_bound(count, total));
+        Self { count, total, ratio: share(count, total), ratio_ci_lower }
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Timeseries {
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
 struct Point {
-    t: i64,
+    timestamp_ms: i64,
     #[serde(flatten)]
     percentiles: Percentiles,
     streams: u64,
@@ -78,8 +78,8 @@ fn points(
     store.windows(&range.windows(filter, Some(step_ms), &which.with_censored()), |minute, stats| {
         steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
     })?;
-    let point = |(t, step): (i64, &WindowStats)| Point {
-        t,
+    let point = |(timestamp_ms, step): (i64, &WindowStats)| Point {
+        timestamp_ms,
         percentiles: Percentiles::of(step, which),
         streams: step.streams(),
         errors: step.errors(),
@@ -89,16 +89,16 @@ fn points(
 
 impl Table for Timeseries {
     fn header(&self) -> Vec<String> {
-        let names = ["t".to_owned()].into_iter().chain(csv::percentile_columns(""));
-        names.chain(["streams", "errors"].map(str::to_owned)).chain(csv::adjusted_columns()).collect()
+        let names = ["timestamp_ms".to_owned()].into_iter().chain(csv::percentile_columns(""));
+        names.chain(["streams", "errors"].map(str::to_owned)).chain(csv::km_adjusted_columns()).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         let row = |point: &Point| {
-            let mut row = vec![Cell::Whole(point.t)];
+            let mut row = vec![Cell::Whole(point.timestamp_ms)];
             row.extend(csv::percentile_cells(&point.percentiles));
             row.extend([point.streams.into(), point.errors.into()]);
-            row.extend(csv::adjusted_cells(&point.percentiles));
+            row.extend(csv::km_adjusted_cells(&point.percentiles));
             row
         };
         self.points.iter().map(row).collect()

@@ -171,7 +171,7 @@ impl Profile {
           ({over_long}) > {bound}
           and ({over_short}) > {bound}
           and sum by (site) (increase({all}[{long}])) >= {MIN_STREAMS}
-        labels: {{ severity: {severity}, use_case: {use_case}, promise: {word}, over: {long}{site} }}
+        labels: {{ severity: {severity}, use_case: {use_case}, objective: {word}, over: {long}{site} }}
         annotations:
           summary: {summary}
 "
@@ -266,7 +266,7 @@ mod tests {
         config.targets.insert("chat".to_owned(), targets);
         let file = rules(&config).unwrap();
         for objective in Objective::ALL {
-            let labels = format!(r#"use_case: "chat", promise: {},"#, objective.as_str());
+            let labels = format!(r#"use_case: "chat", objective: {},"#, objective.as_str());
             assert_eq!(file.matches(&labels).count(), BurnRateAlert::ALL.len(), "{labels}");
         }
         let share = r#"(sum by (site) (rate(llm_rum_broken_streams_total{use_case="chat"}[1h])) / sum by (site) (rate(llm_rum_streams_total{use_case="chat",outcome!~"aborted|abandoned|unobserved"}[1h]))) > 0.144"#;
@@ -282,7 +282,7 @@ mod tests {
         let left_out: Vec<_> = file.lines().filter(|line| line.contains("# Left out")).collect();
         let line = r#"      # Left out, page over 1h: "some\nchat" cannot burn its availability budget at 14.4 times the sustainable rate, only at 10 times at most."#;
         assert_eq!(left_out, [line]);
-        assert_eq!(file.matches(r#"use_case: "some\nchat", promise"#).count(), 3);
+        assert_eq!(file.matches(r#"use_case: "some\nchat", objective"#).count(), 3);
     }
 
     #[test]

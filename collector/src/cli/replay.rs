@@ -68,7 +68,7 @@ struct ReportCounts {
     received: u64,
     /// Valid reports outside the `sample` of their site.
     sampled_out: u64,
-    became: BTreeMap<String, u64>,
+    by_result: BTreeMap<String, u64>,
 }
 
 /// Why a replay failed.
@@ -216,11 +216,11 @@ impl Replay {
         for (key, count) in counts.iter(Kind::Overflow) {
             *overflow.entry(key.word.clone()).or_default() += count;
         }
-        let became = counts.iter(Kind::Report).map(|(key, count)| (key.word.clone(), count)).collect();
+        let by_result = counts.iter(Kind::Report).map(|(key, count)| (key.word.clone(), count)).collect();
         Ok(Replayed {
             lines: self.lines,
             refusals: self.refusals,
-            reports: ReportCounts { received: self.received, sampled_out: self.sampled_out, became },
+            reports: ReportCounts { received: self.received, sampled_out: self.sampled_out, by_result },
             ignored_fields: self.ignored_fields,
             streams: all.streams(),
             never_ended,

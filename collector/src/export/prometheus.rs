@@ -23,7 +23,7 @@ use exemplars::Exemplars;
 use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::{
-    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
+    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REJECTED, REPAIRS, TIMED_CHUNKS,
 };
 use crate::aggregate::series::{Overflow, Series};
 use crate::api::state::ApiState;
@@ -142,7 +142,7 @@ impl Scrape {
         families.extend(self.own_counts());
         families.push(self.store_writable());
         families.push(self.listeners());
-        families.extend(self.lag_seconds.map(behind));
+        families.extend(self.lag_seconds.map(replication_lag));
         families
     }
 
@@ -208,7 +208,7 @@ impl Scrape {
             counter(names::BEACONS, "Requests to the ingest endpoint, by result.", self.beacons()),
             counter(names::REPORTS, "Accepted reports, by result.", self.seen(Kind::Report, "result")),
             counter(
-                names::OVERFLOW,
+                names::LABEL_LIMIT_EXCEEDED,
                 "Streams counted as `other` because a site reached a limit, by label.",
                 self.overflows(),
             ),
@@ -243,9 +243,9 @@ impl Scrape {
                 self.each(Kind::CountryFile, "result", COUNTRY_FILES),
             ),
             counter(
-                names::LIVE_REFUSED,
+                names::LIVE_REJECTED,
                 "Live-feed connections rejected because the subscriber limit was reached.",
-                one(counts.get(Kind::Listener, REFUSED)),
+                one(counts.get(Kind::Listener, REJECTED)),
             ),
         ]
     }
@@ -308,9 +308,9 @@ impl Scrape {
     }
 }
 
-fn behind(seconds: f64) -> MetricFamily {
+fn replication_lag(seconds: f64) -> MetricFamily {
     let help = "Time since ClickHouse last had everything that this collector had counted.";
-    family(names::BEHIND, help, MetricType::GAUGE, vec![gauge(Vec::new(), seconds)])
+    family(names::REPLICATION_LAG, help, MetricType::GAUGE, vec![gauge(Vec::new(), seconds)])
 }
 
 fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {

@@ -42,7 +42,7 @@ pub(crate) struct RequestCounters {
     discarded: Mutex<BTreeMap<String, Discarded>>,
     /// Index as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
-    refused_listeners: AtomicU64,
+    rejected_listeners: AtomicU64,
 }
 
 struct Refused([AtomicU64; Reason::ALL.len()]);
@@ -75,13 +75,13 @@ impl RequestCounters {
     }
 
     /// Counts a live-feed connection that was rejected because the subscriber limit was reached.
-    pub(crate) fn listener_refused(&self) {
-        self.refused_listeners.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn listener_rejected(&self) {
+        self.rejected_listeners.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Rejected live-feed connections since the last call.
-    pub(crate) fn take_refused_listeners(&self) -> u64 {
-        self.refused_listeners.swap(0, Ordering::Relaxed)
+    pub(crate) fn take_rejected_listeners(&self) -> u64 {
+        self.rejected_listeners.swap(0, Ordering::Relaxed)
     }
 
     /// Country files since the last call, indexed as in

@@ -15,7 +15,7 @@ pub(crate) struct CurvePoint {
     /// A wait in milliseconds.
     pub(crate) wait_ms: f64,
     /// Streams that waited longer.
-    pub(crate) waiting: u64,
+    pub(crate) at_risk: u64,
     /// Estimated share with the event by then, if no wait had been censored.
     pub(crate) share: f64,
     /// 95 % confidence interval of the share: Greenwood's variance on the scale of ln(−ln(1 − share)), which
@@ -70,7 +70,7 @@ impl<'a> CensoredWaits<'a> {
             variance += happened / (at_risk * (at_risk - happened));
             let reached = CurvePoint {
                 wait_ms: step.middle_ms,
-                waiting: step.at_risk - step.happened - step.cut_short,
+                at_risk: step.at_risk - step.happened - step.cut_short,
                 share: 1.0 - without,
                 interval: interval(without, variance),
             };

@@ -168,7 +168,7 @@ async fn metrics_do_not_wait_for_queries_that_wait_for_clickhouse() {
         answers = async { tokio::join!(ask(), ask(), ask(), ask(), ask()) } => panic!("{answers:?}"),
         metrics = collector.get("/metrics") => metrics,
     };
-    assert!(metrics.body.contains("llm_rum_cluster_behind_seconds"), "{metrics:?}");
+    assert!(metrics.body.contains("llm_rum_replication_lag_seconds"), "{metrics:?}");
     assert!(asked.elapsed() < TIMEOUT / 2, "{:?}", asked.elapsed());
     drop(silence);
 }
@@ -197,8 +197,11 @@ async fn a_stream_yielded_to_a_peer_stays_closed_without_the_cluster() {
         collector.restart();
         let books = collector.json("/v1/accounting").await;
         assert_eq!(books["streams"], json!({ "new": 0, "counted": 0, "open": 0 }), "{open}");
-        let became = json!({ "new": 0, "revised": 1 });
-        assert_eq!((&books["reports"]["became"], &books["reports"]["unexplained"]), (&became, &json!(0)));
+        let by_result = json!({ "new": 0, "revised": 1 });
+        assert_eq!(
+            (&books["reports"]["by_result"], &books["reports"]["unaccounted"]),
+            (&by_result, &json!(0))
+        );
     }
 }
 

@@ -286,7 +286,8 @@ async fn every_required_metric_and_bucket_is_there() {
 async fn what_alerts_watch_is_there_before_it_happens() {
     let collector = TestCollector::with(|config| config.limits.models = 1);
     let dropped = |reason: &str| format!("llm_rum_probe_dropped_total{{reason=\"{reason}\"}}");
-    let overflow = |label: &str| format!("llm_rum_overflow_total{{label=\"{label}\",site=\"demo\"}}");
+    let overflow =
+        |label: &str| format!("llm_rum_label_limit_exceeded_total{{label=\"{label}\",site=\"demo\"}}");
     let labels = ["use_case", "provider", "model", "series", "country"];
     let reasons = ["queue_full", "send_failed", "refused", "early"];
     let metrics = collector.get("/metrics").await.body;
@@ -299,7 +300,7 @@ async fn what_alerts_watch_is_there_before_it_happens() {
     collector.until_metric(&overflow("model"), 1.0).await;
     assert_eq!(collector.metric(&dropped("send_failed")).await, 200.0);
     let metrics = collector.get("/metrics").await.body;
-    assert_eq!(metrics.matches("\nllm_rum_overflow_total{").count(), labels.len(), "each once");
+    assert_eq!(metrics.matches("\nllm_rum_label_limit_exceeded_total{").count(), labels.len(), "each once");
     assert_eq!(metrics.matches("\nllm_rum_probe_dropped_total{").count(), reasons.len(), "each once");
 }
 

@@ -49,9 +49,9 @@ impl Fallible {
             let refused: u64 =
                 books["beacons"]["refused"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
             let accepted = books["beacons"]["accepted"].as_u64().unwrap();
-            books["beacons"]["under_way"] == 0
+            books["beacons"]["in_flight"] == 0
                 && books["beacons"]["received"] == accepted + refused
-                && books["reports"]["unexplained"] == 0
+                && books["reports"]["unaccounted"] == 0
                 && books["streams"] == json!({ "new": streams, "counted": streams, "open": 0 })
         };
         self.process.until("/v1/accounting", is_balanced)
@@ -365,7 +365,7 @@ fn an_unreadable_journal_page_loses_only_its_own_streams() {
     assert_eq!(client.reports(&[later]).unwrap().0, 204);
     let books = collector.balances(41);
     assert_eq!(
-        (&books["reports"]["became"]["late"], &books["reports"]["became"]["unreadable"]),
+        (&books["reports"]["by_result"]["late"], &books["reports"]["by_result"]["unreadable"]),
         (&json!(1), &json!(1))
     );
     assert_eq!(collector.process.get("/v1/streams").0, 200, "the others are listed");
@@ -386,6 +386,6 @@ fn an_unreadable_journal_page_loses_only_its_own_streams() {
     let streams = collector.process.json("/v1/accounting")["streams"]["new"].as_u64().unwrap();
     assert!((8..40).contains(&streams), "{streams}");
     let books = collector.balances(streams);
-    assert_eq!(books["reports"]["became"]["unreadable"], 1, "{books}");
+    assert_eq!(books["reports"]["by_result"]["unreadable"], 1, "{books}");
     assert!(collector.log().contains("The journal is damaged in 1 places"), "{}", collector.log());
 }

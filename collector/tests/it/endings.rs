@@ -37,7 +37,7 @@ async fn how_streams_ended_over_time_adds_up_to_the_summary() {
         let at = lines[0].iter().position(|name| *name == column).unwrap();
         lines[1..].iter().map(|line| line[at].parse::<u64>().unwrap()).sum()
     };
-    let sums = ["streams", "whole", "judged", "aborted", "empty", "stall", "replay"].map(sum_of);
+    let sums = ["streams", "intact", "eligible", "aborted", "empty", "stall", "replay"].map(sum_of);
     assert_eq!(sums, [6, 4, 5, 1, 0, 1, 0]);
 }
 
@@ -48,7 +48,7 @@ async fn percentiles_do_not_improve_when_users_give_up() {
     collector.report(&patient).await;
     let before = collector.until("/v1/summary", |summary| summary["streams"] == 20).await;
     assert!(close_to(&before["ttfv"]["p50_ms"], 5_000.0), "{before}");
-    let adjusted = &before["ttfv"]["adjusted"];
+    let adjusted = &before["ttfv"]["km_adjusted"];
     for percentile in ["p50_ms", "p95_ms", "p99_ms"] {
         assert_eq!(adjusted[percentile], before["ttfv"][percentile], "nobody left");
     }
@@ -61,22 +61,25 @@ async fn percentiles_do_not_improve_when_users_give_up() {
     let after = collector.until("/v1/summary", |summary| summary["streams"] == 40).await;
     for wait in ["ttfv", "ttft"] {
         assert!(close_to(&after[wait]["p50_ms"], 4_000.0), "{after}");
-        let adjusted = &after[wait]["adjusted"];
+        let adjusted = &after[wait]["km_adjusted"];
         assert!(close_to(&adjusted["p50_ms"], 5_000.0), "{after}");
         assert!(close_to(&adjusted["p95_ms"], 9_500.0), "{after}");
-        assert_eq!((&adjusted["left"], &adjusted["failed"]), (&json!(9), &json!(1)));
+        assert_eq!((&adjusted["abandoned"], &adjusted["failed_before"]), (&json!(9), &json!(1)));
     }
-    assert_eq!(after["e2e"]["adjusted"], Value::Null);
+    assert_eq!(after["e2e"]["km_adjusted"], Value::Null);
     let series = collector.json("/v1/timeseries?range=15m").await;
-    let left = |point: &Value| point["adjusted"]["left"].as_u64().unwrap();
+    let left = |point: &Value| point["km_adjusted"]["abandoned"].as_u64().unwrap();
     assert_eq!(series["points"].as_array().unwrap().iter().map(left).sum::<u64>(), 9);
     let groups = collector.json("/v1/breakdown?by=model").await;
     assert_eq!(
-        groups["groups"][1]["adjusted"],
-        json!({ "left": 9, "failed": 1 }),
+        groups["groups"][1]["km_adjusted"],
+        json!({ "abandoned": 9, "failed_before": 1 }),
         "of those nobody was shown any"
     );
-    assert_eq!(collector.json("/v1/histogram?metric=ttft").await["adjusted"], after["ttft"]["adjusted"]);
+    assert_eq!(
+        collector.json("/v1/histogram?metric=ttft").await["km_adjusted"],
+        after["ttft"]["km_adjusted"]
+    );
 }
 
 #[tokio::test]
@@ -90,11 +93,14 @@ async fn the_curve_of_leaving_counts_who_still_waits() {
     reports.push(censored_wait(400, Outcome::Unobserved, 500.0));
     reports.push(censored_wait(401, Outcome::Complete, 500.0));
     collector.report(&reports).await;
-    let curve = collector.until("/v1/abandonment", |curve| curve["waited"] == 95).await;
-    assert_eq!((&curve["shown"], &curve["left"], &curve["failed"]), (&json!(60), &json!(30), &json!(5)));
+    let curve = collector.until("/v1/abandonment", |curve| curve["at_risk"] == 95).await;
+    assert_eq!(
+        (&curve["reached"], &curve["abandoned"], &curve["failed_before"]),
+        (&json!(60), &json!(30), &json!(5))
+    );
     let points = curve["points"].as_array().unwrap();
-    let waiting: Vec<_> = points.iter().map(|point| point["waiting"].as_u64().unwrap()).collect();
-    assert_eq!(waiting, [75, 15, 10, 0]);
+    let at_risk: Vec<_> = points.iter().map(|point| point["at_risk"].as_u64().unwrap()).collect();
+    assert_eq!(at_risk, [75, 15, 10, 0]);
     let share = 20.0 / 95.0;
     for (point, expected) in points.iter().zip([share, share, share, 1.0]) {
         assert!((point["share"].as_f64().unwrap() - expected).abs() < 1e-12, "{curve}");
@@ -106,5 +112,5 @@ async fn the_curve_of_leaving_counts_who_still_waits() {
         );
     }
     let nobody = collector.json("/v1/abandonment?model=unheard-of").await;
-    assert_eq!((&nobody["waited"], &nobody["points"]), (&json!(0), &json!([])));
+    assert_eq!((&nobody["at_risk"], &nobody["points"]), (&json!(0), &json!([])));
 }

@@ -157,9 +157,9 @@ impl Target {
         let books = self.process.until("/v1/accounting", |books| {
             books["beacons"]["refused"] == refused && books["beacons"]["accepted"] == kept + known
         });
-        assert_eq!(books["beacons"]["under_way"], 0, "{books}");
-        assert_eq!(books["reports"]["unexplained"], 0, "{books}");
-        assert_eq!(books["reports"]["became"]["new"].as_u64().unwrap_or(0), kept, "{books}");
+        assert_eq!(books["beacons"]["in_flight"], 0, "{books}");
+        assert_eq!(books["reports"]["unaccounted"], 0, "{books}");
+        assert_eq!(books["reports"]["by_result"]["new"].as_u64().unwrap_or(0), kept, "{books}");
         let streams = self.process.json("/v1/streams?limit=500")["streams"].as_array().map(Vec::len);
         assert_eq!(streams, Some(kept as usize), "nothing else is stored");
     }

@@ -177,7 +177,7 @@ async fn what_is_no_beacon_uses_up_no_sites_rate() {
     assert_eq!(collector.post(beacon(1)).await.status, StatusCode::NO_CONTENT);
     collector.post(beacon(2)).await.refused(429, "site_limited");
     let books = collector.until("/v1/accounting", |books| books["reports"]["received"] == 1).await;
-    assert_eq!(books["reports"]["became"], json!({ "new": 1 }), "nothing of a refused beacon is kept");
+    assert_eq!(books["reports"]["by_result"], json!({ "new": 1 }), "nothing of a refused beacon is kept");
 }
 
 #[tokio::test]
@@ -269,14 +269,14 @@ async fn a_sample_is_of_whole_streams_and_the_rest_is_counted() {
     }
     let all_there = |books: &serde_json::Value| {
         books["beacons"]["received"] == 800
-            && books["beacons"]["under_way"] == 0
+            && books["beacons"]["in_flight"] == 0
             && books["streams"]["open"] == 0
     };
     let books = collector.until("/v1/accounting", all_there).await;
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
-    let new = number(&books["reports"]["became"]["new"]);
+    let new = number(&books["reports"]["by_result"]["new"]);
     assert!((160..240).contains(&new), "about a quarter of 800: {books}");
-    let revised = number(&books["reports"]["became"]["revised"]);
+    let revised = number(&books["reports"]["by_result"]["revised"]);
     assert!((60..140).contains(&revised), "{books}");
     assert_eq!(number(&books["reports"]["received"]) + number(&books["reports"]["sampled_out"]), 1_200);
     assert_eq!(number(&books["beacons"]["accepted"]) + number(&books["beacons"]["sampled_out"]), 800);

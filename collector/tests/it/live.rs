@@ -66,7 +66,7 @@ async fn a_snapshot_agrees_with_the_other_answers() {
     collector.report(&[StreamReport { model: Some("claude".into()), ..closed }]).await;
 
     let live = collector.until("/v1/live", |live| live["ttft"]["n"] == 14).await;
-    assert_eq!((&live["of"], &live["open"]), (&json!("collector"), &json!(1)));
+    assert_eq!((&live["scope"], &live["open"]), (&json!("collector"), &json!(1)));
     let ended = json!({ "seconds": 60.0, "streams": 14, "outcomes": { "complete": 13, "truncated": 1 } });
     assert_eq!(live["ended"], ended);
     assert_eq!(live["reports_per_second"], 1.6, "16 in 10 s, the one that was replaced among them");
@@ -99,7 +99,8 @@ async fn more_than_is_remembered_is_not_told_of_as_a_minute() {
         collector.report(&(first..first + 100).map(|n| stream(n, 100.0)).collect::<Vec<_>>()).await;
     }
     let live = collector.until("/v1/live", |live| live["ttft"]["n"] == 200).await;
-    let live = collector.until("/v1/live", |now| now["t"].as_i64() > live["t"].as_i64()).await;
+    let live =
+        collector.until("/v1/live", |now| now["timestamp_ms"].as_i64() > live["timestamp_ms"].as_i64()).await;
     assert!(live["ended"]["seconds"].as_f64().unwrap() < 60.0, "{live}");
     assert!(live["ended"]["streams"].as_u64().unwrap() <= 20, "{live}");
 }
@@ -119,7 +120,7 @@ async fn events_go_on_and_tell_what_comes() {
     collector.report(&[StreamReport { rev: 1, ..stream(1, 300.0) }]).await;
     let last = listener.until(|live| live["open"] == 0 && live["ttft"]["n"] == 1).await;
     assert_eq!((&last["ended"]["streams"], &last["streams"][0]["rev"]), (&json!(1), &json!(1)));
-    let other = of_coding.until(|live| live["t"].as_i64() >= last["t"].as_i64()).await;
+    let other = of_coding.until(|live| live["timestamp_ms"].as_i64() >= last["timestamp_ms"].as_i64()).await;
     assert_eq!(other["ended"]["streams"], 0);
 }
 
@@ -131,8 +132,15 @@ async fn who_reads_slowly_misses_events_and_holds_nobody_up() {
     let first = quick.next().await.unwrap();
     quick.next().await.unwrap();
     let third = quick.next().await.unwrap();
-    assert!(third["t"].as_i64().unwrap() - first["t"].as_i64().unwrap() >= 1_900, "one a second");
-    assert_eq!(slow.next().await.unwrap()["t"], third["t"], "both are told the same, made once");
+    assert!(
+        third["timestamp_ms"].as_i64().unwrap() - first["timestamp_ms"].as_i64().unwrap() >= 1_900,
+        "one a second"
+    );
+    assert_eq!(
+        slow.next().await.unwrap()["timestamp_ms"],
+        third["timestamp_ms"],
+        "both are told the same, made once"
+    );
 }
 
 #[tokio::test]
@@ -149,7 +157,7 @@ async fn as_many_may_listen_as_there_are_places() {
     refused.refused(503, "too_many_listeners");
     assert_eq!(refused.headers["retry-after"], "5");
     collector.json("/v1/live").await;
-    collector.until_metric("llm_rum_live_refused_total ", 1.0).await;
+    collector.until_metric("llm_rum_live_rejected_total ", 1.0).await;
     for listener in &mut listeners {
         listener.next().await.unwrap();
     }

@@ -52,7 +52,7 @@ async fn the_store_of_0_1_0_is_taken_over_with_all_that_it_held() {
         let coding = collector.json(&format!("/v1/summary?{hour}&use_case=coding")).await;
         assert_eq!(coding["streams"], 1);
         let books = collector.json("/v1/accounting").await;
-        assert_eq!(books["reports"]["became"], json!({ "new": 13, "revised": 1 }));
+        assert_eq!(books["reports"]["by_result"], json!({ "new": 13, "revised": 1 }));
         assert_eq!(books["probe_dropped"], json!({ "send_failed": 3 }));
         collector.restart();
     }

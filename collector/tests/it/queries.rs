@@ -25,7 +25,7 @@ async fn a_summary_matches_its_streams() {
         (&errors["count"], &errors["total"], &errors["ratio"]),
         (&json!(1), &json!(99), &json!(1.0 / 99.0))
     );
-    assert!(close_to(&errors["at_least"], 0.000_518), "{errors}");
+    assert!(close_to(&errors["ratio_ci_lower"], 0.000_518), "{errors}");
     assert_eq!(summary["goodput"]["good"], 97, "the cut one and the slow one are not good");
     assert_eq!(summary["output_tokens"], 1_100);
     assert_eq!(summary["targets"]["ttft_p95_ms"], 2_000.0);
@@ -63,7 +63,7 @@ async fn each_use_case_is_measured_by_its_own_targets() {
     alone.report(&[coding(1), StreamReport { outcome: Outcome::Truncated, ..coding(2) }]).await;
     let summary = alone.until("/v1/summary", |summary| summary["streams"] == 2).await;
     assert_eq!((&summary["targets"]["use_case"], &summary["use_cases"]), (&json!("coding"), &json!(1)));
-    assert!(close_to(&summary["errors"]["at_least"], 0.025_32), "{summary}");
+    assert!(close_to(&summary["errors"]["ratio_ci_lower"], 0.025_32), "{summary}");
 }
 
 #[tokio::test]
@@ -114,10 +114,10 @@ async fn a_series_has_every_step_and_the_streams_in_the_last() {
     let points = answer["points"].as_array().unwrap();
     assert!((72..=73).contains(&points.len()));
     assert_eq!(answer["step_ms"], 300_000);
-    let first = points[0]["t"].as_i64().unwrap();
+    let first = points[0]["timestamp_ms"].as_i64().unwrap();
     assert!(first % 300_000 == 0 && (0..300_000).contains(&(answer["from"].as_i64().unwrap() - first)));
     for (at, point) in points.iter().enumerate() {
-        assert_eq!(point["t"].as_i64().unwrap(), first + at as i64 * 300_000);
+        assert_eq!(point["timestamp_ms"].as_i64().unwrap(), first + at as i64 * 300_000);
     }
     assert_eq!(points[0]["p50_ms"], Value::Null, "absent is not zero");
 }
@@ -252,21 +252,24 @@ async fn a_breakdown_gives_the_excess_share_of_each_group() {
     let collector = two_models().await;
     let answer = collector.json("/v1/breakdown?by=model&against=previous").await;
     let groups = answer["groups"].as_array().unwrap();
-    assert_eq!((groups.len(), &answer["more"]), (2, &json!(0)));
+    assert_eq!((groups.len(), &answer["omitted"]), (2, &json!(0)));
     let [first, second] = [&groups[0], &groups[1]];
     assert_eq!((&first["value"], &first["streams"]), (&json!("gpt-5"), &json!(4)));
     assert_eq!(first["integrity"], json!({ "good": 3, "total": 4, "ratio": 0.75 }));
     assert!(close_to(&second["p95_ms"], 3_000.0));
-    let excess = |group: &Value| group["excess"].as_f64().unwrap();
+    let excess = |group: &Value| group["excess_share"].as_f64().unwrap();
     assert!((excess(first) - (1.0 / 3.0 - 4.0 / 6.0)).abs() < 1e-9);
     assert!((excess(first) + excess(second)).abs() < 1e-9, "shares of one whole");
-    assert_eq!(second["earlier"], json!({ "streams": 0, "n": 0, "adjusted": { "left": 0, "failed": 0 } }));
+    assert_eq!(
+        second["earlier"],
+        json!({ "streams": 0, "n": 0, "km_adjusted": { "abandoned": 0, "failed_before": 0 } })
+    );
 
     for by in ["site", "use_case", "provider"] {
         let answer = collector.json(&format!("/v1/breakdown?by={by}&limit=1")).await;
         assert_eq!(answer["groups"][0]["streams"], 6, "{by}");
     }
-    assert_eq!(collector.json("/v1/breakdown?limit=1").await["more"], 1);
+    assert_eq!(collector.json("/v1/breakdown?limit=1").await["omitted"], 1);
 }
 
 #[tokio::test]
@@ -288,8 +291,8 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     let answer = collector.get("/v1/breakdown?format=csv").await;
     assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
     let lines: Vec<_> = answer.body.split_terminator("\r\n").collect();
-    let adjusted = "adjusted_p50_ms,adjusted_p95_ms,adjusted_p99_ms,left,failed";
-    let columns = "model,streams,share,n,p50_ms,p95_ms,p99_ms,integrity,goodput,errors,excess";
+    let adjusted = "km_adjusted_p50_ms,km_adjusted_p95_ms,km_adjusted_p99_ms,abandoned,failed_before";
+    let columns = "model,streams,share,n,p50_ms,p95_ms,p99_ms,integrity,goodput,errors,excess_share";
     assert_eq!(lines[0], format!("{columns},{adjusted}"));
     assert!(lines[1].starts_with("\"gpt-5\",4,0.666"), "{}", lines[1]);
     assert!(lines[2].starts_with("\"slow-model\",2,"), "{}", lines[2]);
@@ -299,14 +302,14 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     let by_provider = collector.get("/v1/breakdown?by=provider&format=csv").await.body;
     assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
     for (path, columns) in [
-        ("timeseries", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
-        ("timeseries?metric=gap", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
-        ("abandonment", "wait_ms,waiting,share,lower,upper"),
+        ("timeseries", &*format!("timestamp_ms,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
+        ("timeseries?metric=gap", &*format!("timestamp_ms,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
+        ("abandonment", "wait_ms,at_risk,share,lower,upper"),
         ("histogram", "lower_ms,upper_ms,count"),
-        ("heatmap", "t,lower_ms,upper_ms,count"),
+        ("heatmap", "timestamp_ms,lower_ms,upper_ms,count"),
         (
             "compare",
-            "t,n,client_p50_ms,server_p50_ms,overhead_p50_ms,client_p95_ms,server_p95_ms,overhead_p95_ms",
+            "timestamp_ms,n,client_p50_ms,server_p50_ms,overhead_p50_ms,client_p95_ms,server_p95_ms,overhead_p95_ms",
         ),
     ] {
         let with = if path.contains('?') { '&' } else { '?' };
@@ -346,7 +349,10 @@ async fn a_period_is_compared_with_the_same_hours_of_the_day_before() {
     assert_eq!(summary["previous"]["to"], at("to") - day);
     let series = collector.json("/v1/timeseries?against=day&range=15m").await;
     assert_eq!(series["earlier"].as_array().unwrap().len(), series["points"].as_array().unwrap().len());
-    assert_eq!(series["earlier"][0]["t"], series["points"][0]["t"].as_i64().unwrap() - day);
+    assert_eq!(
+        series["earlier"][0]["timestamp_ms"],
+        series["points"][0]["timestamp_ms"].as_i64().unwrap() - day
+    );
     assert_eq!(collector.json("/v1/histogram?against=week").await["earlier"]["n"], 0);
 }
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestCollector, stream};
 
-fn budget<'a>(slo: &'a Value, promise: &str) -> &'a Value {
-    slo["budgets"].as_array().unwrap().iter().find(|budget| budget["promise"] == promise).unwrap()
+fn budget<'a>(slo: &'a Value, objective: &str) -> &'a Value {
+    slo["budgets"].as_array().unwrap().iter().find(|budget| budget["objective"] == objective).unwrap()
 }
 
 /// Two hundred chats of which four are slow and one fails, and a coding answer.
@@ -31,20 +31,20 @@ async fn a_budget_says_what_is_left_and_how_fast_it_goes() {
     assert_eq!((&slo["days"], &slo["targets"]["use_case"]), (&json!(30), &json!("chat")));
     let speed = budget(&slo, "speed");
     assert_eq!(
-        (&speed["good"], &speed["total"], &speed["objective"]),
+        (&speed["good"], &speed["total"], &speed["objective_ratio"]),
         (&json!(196), &json!(200), &json!(0.99))
     );
     assert!((speed["remaining"].as_f64().unwrap() + 1.0).abs() < 1e-9, "four where two may be: {speed}");
-    let burn = speed["burn"].as_array().unwrap();
+    let burn_rates = speed["burn_rates"].as_array().unwrap();
     assert_eq!(
-        burn.iter().map(|burn| burn["minutes"].as_i64().unwrap()).collect::<Vec<_>>(),
+        burn_rates.iter().map(|burn| burn["minutes"].as_i64().unwrap()).collect::<Vec<_>>(),
         [5, 30, 60, 120, 360, 1440, 4320]
     );
-    assert!(burn.iter().all(|burn| (burn["rate"].as_f64().unwrap() - 2.0).abs() < 1e-9), "{speed}");
+    assert!(burn_rates.iter().all(|burn| (burn["rate"].as_f64().unwrap() - 2.0).abs() < 1e-9), "{speed}");
     let days = speed["by_day"].as_array().unwrap();
     let sum = |name: &str| days.iter().map(|day| day[name].as_u64().unwrap()).sum::<u64>();
     assert_eq!((sum("good"), sum("total")), (196, 200), "all streams are of some day: {days:?}");
-    assert!(days.iter().all(|day| day["t"].as_i64().unwrap() % 86_400_000 == 0), "{days:?}");
+    assert!(days.iter().all(|day| day["timestamp_ms"].as_i64().unwrap() % 86_400_000 == 0), "{days:?}");
     assert_eq!(speed["alert"], "ticket", "twice as fast as it may be is for the week");
     let availability = budget(&slo, "availability");
     assert_eq!((&availability["good"], &availability["total"]), (&json!(199), &json!(200)));

@@ -51,14 +51,14 @@ impl Both {
     pub(super) async fn send_and_kill(&mut self, load: u64) -> Result<()> {
         let bodies = bodies(load)?;
         let (before, rest) = bodies.split_at(bodies.len() / 3);
-        let (under_way, after) = rest.split_at(rest.len() / 2);
+        let (in_flight, after) = rest.split_at(rest.len() / 2);
         for (number, body) in before.iter().enumerate() {
             post(&self.cluster[number % COLLECTORS], body).await?;
         }
         let victim = self.cluster.remove(1);
-        let mut unanswered = under_way.to_vec();
+        let mut unanswered = in_flight.to_vec();
         let mut answers = JoinSet::new();
-        for body in under_way {
+        for body in in_flight {
             let (request, body) = (request(&victim.url, body), body.clone());
             answers.spawn(async move {
                 let answered = request.send().await.is_ok_and(|said| said.status() == 204);
@@ -70,7 +70,7 @@ impl Both {
         victim.kill().await?;
         answered.extend(answers.join_all().await.into_iter().flatten());
         unanswered.retain(|body| !answered.contains(body));
-        println!("{} of {} answered before the kill", answered.len(), under_way.len());
+        println!("{} of {} answered before the kill", answered.len(), in_flight.len());
         self.cluster.insert(1, start_one(&self.folder, 1).await?);
         for (number, body) in unanswered.iter().chain(after).enumerate() {
             post(&self.cluster[number * 2 % COLLECTORS], body).await?;
@@ -111,15 +111,15 @@ impl Both {
         // No one collector saw all of a stream's reports in their order: that one was not the first is known
         // of it, and not which kind of later one it was.
         let sum_up = |mut books: Value| -> Option<Value> {
-            let became = books["reports"]["became"].as_object_mut()?;
-            let later = ["revised", "duplicate", "stale"].map(|word| became.remove(word));
+            let by_result = books["reports"]["by_result"].as_object_mut()?;
+            let later = ["revised", "duplicate", "stale"].map(|word| by_result.remove(word));
             let later: u64 = later.iter().flatten().filter_map(Value::as_u64).sum();
-            became.insert("later".to_owned(), later.into());
+            by_result.insert("later".to_owned(), later.into());
             Some(books)
         };
         let alone = sum_up(self.alone.get("/v1/accounting").await?).context("books have reports")?;
         let cluster = sum_up(self.cluster[1].get("/v1/accounting").await?).context("books have reports")?;
-        ensure!(alone["reports"]["unexplained"] == 0 && alone["streams"]["open"] == 0, "{alone:#}");
+        ensure!(alone["reports"]["unaccounted"] == 0 && alone["streams"]["open"] == 0, "{alone:#}");
         ensure!(alone == cluster, "alone: {alone:#}\ncluster: {cluster:#}");
         Ok(())
     }
@@ -166,8 +166,8 @@ impl Both {
                 (self.alone.get("/v1/live").await.ok()?, self.cluster[1].get("/v1/live").await.ok()?);
             let same = ["open", "ttfv", "ttft"].iter().all(|name| alone[name] == cluster[name])
                 && alone["ended"]["outcomes"] == cluster["ended"]["outcomes"];
-            let told = alone["of"] == "collector"
-                && cluster["of"] == "cluster"
+            let told = alone["scope"] == "collector"
+                && cluster["scope"] == "cluster"
                 && alone["reports_per_second"].is_f64()
                 && cluster["reports_per_second"].is_null()
                 && cluster["streams"].as_array()?.len() == 10
@@ -247,7 +247,7 @@ fn in_order(answer: &mut Value) {
 fn has_values(answer: &Value) -> bool {
     match answer {
         Value::Object(fields) => fields.iter().any(|(name, value)| match name.as_str() {
-            "n" | "streams" | "left" => value.as_u64() > Some(0),
+            "n" | "streams" | "abandoned" => value.as_u64() > Some(0),
             _ => has_values(value),
         }),
         Value::Array(values) => values.iter().any(has_values),

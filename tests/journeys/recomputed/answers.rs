@@ -109,7 +109,7 @@ impl<'a> Check<'a> {
         wrong.counts(&at("defects"), &answer["defects"], &by_word(&reports, defects));
         for metric in ["ttfv", "ttft", "e2e", "tpot", "gap"] {
             wrong.percentiles(&at(metric), &answer[metric], &values(&reports, metric));
-            wrong.waits(&at(metric), &answer[metric]["adjusted"], &reports, metric);
+            wrong.waits(&at(metric), &answer[metric]["km_adjusted"], &reports, metric);
         }
         wrong.ratio(&at("integrity"), &answer["integrity"], count(&reports, is_intact), eligible);
         let complete = count(&reports, |report| outcome(report) == "complete");
@@ -133,7 +133,7 @@ impl<'a> Check<'a> {
         let (wrong, previous) = (&mut self.wrong, &answer["previous"]);
         wrong.exact(&at("previous.streams"), &previous["streams"], before.len());
         wrong.percentiles(&at("previous.ttfv"), &previous["ttfv"], &values(&before, "ttfv"));
-        wrong.waits(&at("previous.ttfv"), &previous["ttfv"]["adjusted"], &before, "ttfv");
+        wrong.waits(&at("previous.ttfv"), &previous["ttfv"]["km_adjusted"], &before, "ttfv");
         let eligible = count(&before, is_eligible);
         wrong.ratio(&at("previous.integrity"), &previous["integrity"], count(&before, is_intact), eligible);
         wrong.ratio(&at("previous.goodput"), &previous["goodput"], count(&before, is_good), eligible);
@@ -147,7 +147,7 @@ impl<'a> Check<'a> {
         let reports = self.within(asked, asked.from, asked.to);
         let values = values(&reports, metric);
         self.wrong.percentiles(&path, &answer, &values);
-        self.wrong.waits(&path, &answer["adjusted"], &reports, metric);
+        self.wrong.waits(&path, &answer["km_adjusted"], &reports, metric);
         self.buckets(&path, &answer["buckets"], &values);
         self.table(&path, &answer["buckets"], &["lower_ms", "upper_ms", "count"]).await
     }
@@ -179,13 +179,13 @@ impl<'a> Check<'a> {
         let columns = heat["points"].as_array().context("points")?;
         let mut seen = 0;
         for (point, column) in points.iter().zip(columns) {
-            let t = point["t"].as_i64().context("a time")?;
+            let t = point["timestamp_ms"].as_i64().context("a time")?;
             let place = format!("/v1/timeseries{query} at {t}");
             let reports = self.within(asked, t.max(asked.from), (t + STEP_MS).min(asked.to));
             seen += reports.len();
             let values = values(&reports, metric);
             self.wrong.percentiles(&place, point, &values);
-            self.wrong.waits(&place, &point["adjusted"], &reports, metric);
+            self.wrong.waits(&place, &point["km_adjusted"], &reports, metric);
             self.wrong.exact(&format!("{place}: streams"), &point["streams"], reports.len());
             self.wrong.exact(&format!("{place}: errors"), &point["errors"], count(&reports, is_error));
             self.wrong.exact(&format!("/v1/heatmap{query} at {t}: n"), &column["n"], values.len());
@@ -204,9 +204,9 @@ impl<'a> Check<'a> {
         }
         let all = self.within(asked, asked.from, asked.to).len();
         self.wrong.unless(seen == all, || format!("/v1/timeseries{query} has {seen} of {all} streams"));
-        let columns = ["t", "n", "p50_ms", "p95_ms", "p99_ms", "streams", "errors"];
-        let adjusted = ["p50_ms", "p95_ms", "p99_ms", "left", "failed"];
-        let adjusted = adjusted.map(|name| format!("adjusted.{name}"));
+        let columns = ["timestamp_ms", "n", "p50_ms", "p95_ms", "p99_ms", "streams", "errors"];
+        let adjusted = ["p50_ms", "p95_ms", "p99_ms", "abandoned", "failed_before"];
+        let adjusted = adjusted.map(|name| format!("km_adjusted.{name}"));
         let columns: Vec<_> = columns.into_iter().chain(adjusted.iter().map(String::as_str)).collect();
         self.table(&format!("/v1/timeseries{query}"), &series["points"], &columns).await
     }
@@ -217,25 +217,29 @@ impl<'a> Check<'a> {
         let answer = self.collector.get(&path).await?;
         let waits = waits(&self.within(asked, asked.from, asked.to), metric);
         let wrong = &mut self.wrong;
-        for (name, end) in [("shown", WaitEnd::Shown), ("left", WaitEnd::Left), ("failed", WaitEnd::Failed)] {
+        for (name, end) in [
+            ("reached", WaitEnd::Reached),
+            ("abandoned", WaitEnd::Abandoned),
+            ("failed_before", WaitEnd::Failed),
+        ] {
             let count = waits.iter().filter(|(_, ended)| *ended == end).count();
             wrong.exact(&format!("{path}: {name}"), &answer[name], count);
         }
-        wrong.exact(&format!("{path}: waited"), &answer["waited"], waits.len());
+        wrong.exact(&format!("{path}: at_risk"), &answer["at_risk"], waits.len());
         let points = answer["points"].as_array().context("points")?;
         for point in points {
             let wait_ms = point["wait_ms"].as_f64().context("a wait")?;
             let place = format!("{path} at {wait_ms}");
-            let (waiting, share, interval) = left_by(&waits, wait_ms);
-            wrong.exact(&format!("{place}: waiting"), &point["waiting"], waiting);
+            let (at_risk, share, interval) = left_by(&waits, wait_ms);
+            wrong.exact(&format!("{place}: at_risk"), &point["at_risk"], at_risk);
             wrong.near(&format!("{place}: share"), &point["share"], Some(share));
             let (lower, upper) = interval.unzip();
             wrong.near(&format!("{place}: lower"), &point["lower"], lower);
             wrong.near(&format!("{place}: upper"), &point["upper"], upper);
         }
-        let nobody_waits = points.last().is_none_or(|last| last["waiting"] == 0);
+        let nobody_waits = points.last().is_none_or(|last| last["at_risk"] == 0);
         wrong.unless(nobody_waits, || format!("{path} ends before all waits have ended"));
-        self.table(&path, &answer["points"], &["wait_ms", "waiting", "share", "lower", "upper"]).await
+        self.table(&path, &answer["points"], &["wait_ms", "at_risk", "share", "lower", "upper"]).await
     }
 
     async fn breakdown(&mut self, asked: &Asked<'_>, dimension: &str) -> Result<()> {
@@ -257,7 +261,7 @@ impl<'a> Check<'a> {
             wrong.exact(&format!("{place}: streams"), &group["streams"], of_it.len());
             wrong.near(&format!("{place}: share"), &group["share"], share(of_it.len(), reports.len()));
             wrong.percentiles(&place, group, &values(&of_it, "ttfv"));
-            wrong.waits(&place, &group["adjusted"], &of_it, "ttfv");
+            wrong.waits(&place, &group["km_adjusted"], &of_it, "ttfv");
             wrong.ratio(
                 &format!("{place}: integrity"),
                 &group["integrity"],
@@ -267,7 +271,11 @@ impl<'a> Check<'a> {
             wrong.ratio(&format!("{place}: goodput"), &group["goodput"], count(&of_it, is_good), eligible);
             wrong.exact(&format!("{place}: errors"), &group["errors"], count(&of_it, is_error));
             let excess = share(bad(&of_it), bad(&reports)).zip(share(eligible, count(&reports, is_eligible)));
-            wrong.near(&format!("{place}: excess"), &group["excess"], excess.map(|(bad, all)| bad - all));
+            wrong.near(
+                &format!("{place}: excess_share"),
+                &group["excess_share"],
+                excess.map(|(bad, all)| bad - all),
+            );
         }
         Ok(())
     }
@@ -276,26 +284,27 @@ impl<'a> Check<'a> {
         let path = format!("/v1/compare{}", asked.query(""));
         let answer = self.collector.get(&path).await?;
         let reports = self.within(asked, asked.from, asked.to);
-        let joined: Reports<'_> =
+        let matched: Reports<'_> =
             reports.iter().copied().filter(|report| overhead(report).is_some()).collect();
         let wrong = &mut self.wrong;
         wrong.exact(&format!("{path}: streams"), &answer["streams"], reports.len());
-        wrong.exact(&format!("{path}: matched"), &answer["matched"], joined.len());
-        wrong.percentiles(&format!("{path}: client"), &answer["client"], &values(&joined, "ttft"));
-        wrong.percentiles(&format!("{path}: server"), &answer["server"], &values(&joined, "server_ttft"));
-        wrong.percentiles(&format!("{path}: overhead"), &answer["overhead"], &values(&joined, "overhead"));
+        wrong.exact(&format!("{path}: matched"), &answer["matched"], matched.len());
+        wrong.percentiles(&format!("{path}: client"), &answer["client"], &values(&matched, "ttft"));
+        wrong.percentiles(&format!("{path}: server"), &answer["server"], &values(&matched, "server_ttft"));
+        wrong.percentiles(&format!("{path}: overhead"), &answer["overhead"], &values(&matched, "overhead"));
         let source = |report: &Value| {
             let said = report["server"]["source"].as_str().unwrap_or_default();
             vec![if SOURCES.contains(&said) { said } else { "other" }.to_owned()]
         };
-        wrong.counts(&format!("{path}: sources"), &answer["sources"], &by_word(&joined, source));
+        wrong.counts(&format!("{path}: sources"), &answer["sources"], &by_word(&matched, source));
         Ok(())
     }
 
     /// The same answer as a table: cell by cell what the JSON has.
     async fn table(&mut self, path: &str, rows: &Value, columns: &[&str]) -> Result<()> {
         let text = self.collector.text(&format!("{path}&format=csv")).await?;
-        let named = |column: &&str| column.replace("adjusted.p", "adjusted_p").replace("adjusted.", "");
+        let named =
+            |column: &&str| column.replace("km_adjusted.p", "km_adjusted_p").replace("km_adjusted.", "");
         let mut expected = vec![columns.iter().map(named).collect::<Vec<_>>().join(",")];
         for row in rows.as_array().context("rows")? {
             let cell = |column: &&str| match column.split('.').fold(row, |row, name| &row[name]) {

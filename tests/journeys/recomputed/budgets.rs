@@ -15,29 +15,33 @@ impl Check<'_> {
         let asked = Asked { filter: &filter, from, to };
         let targets = Targets::of(use_case);
         for budget in answer["budgets"].as_array().context("budgets")? {
-            let promise = budget["promise"].as_str().unwrap_or_default().to_owned();
-            let place = format!("{path}: {promise}");
-            let objective = if promise == "speed" { Some(0.99) } else { targets.availability };
-            self.wrong.near(&format!("{place}: objective"), &budget["objective"], objective);
-            let objective = objective.context("an objective")?;
-            let kept = |reports: &[&Value]| Kept::of(&promise, reports, targets);
+            let objective = budget["objective"].as_str().unwrap_or_default().to_owned();
+            let place = format!("{path}: {objective}");
+            let objective_ratio = if objective == "speed" { Some(0.99) } else { targets.availability };
+            self.wrong.near(
+                &format!("{place}: objective_ratio"),
+                &budget["objective_ratio"],
+                objective_ratio,
+            );
+            let objective_ratio = objective_ratio.context("an objective")?;
+            let kept = |reports: &[&Value]| Kept::of(&objective, reports, targets);
             let all = kept(&self.within(&asked, from, to));
             all.check(&mut self.wrong, &place, budget);
-            let may = (1.0 - objective) * all.total as f64;
+            let may = (1.0 - objective_ratio) * all.total as f64;
             self.wrong.near(&format!("{place}: allowed"), &budget["allowed"], Some(may));
             let left = (all.total > 0).then(|| 1.0 - f64::from(budget_bad(budget)) / may);
             self.wrong.near(&format!("{place}: remaining"), &budget["remaining"], left);
-            for burn in budget["burn"].as_array().context("burn")? {
-                let minutes = burn["minutes"].as_i64().context("minutes")?;
+            for burn_rate in budget["burn_rates"].as_array().context("burn_rates")? {
+                let minutes = burn_rate["minutes"].as_i64().context("minutes")?;
                 let lately = kept(&self.within(&asked, to - minutes * MINUTE_MS, to));
-                let place = format!("{place}: burn over {minutes} minutes");
-                self.wrong.exact(&format!("{place}: total"), &burn["total"], lately.total);
+                let place = format!("{place}: burn rate over {minutes} minutes");
+                self.wrong.exact(&format!("{place}: total"), &burn_rate["total"], lately.total);
                 let rate = |good: usize| {
                     (lately.total > 0)
-                        .then(|| (lately.total - good) as f64 / lately.total as f64 / (1.0 - objective))
+                        .then(|| (lately.total - good) as f64 / lately.total as f64 / (1.0 - objective_ratio))
                 };
                 let (least, most, found) =
-                    (rate(lately.possible), rate(lately.certain), burn["rate"].as_f64());
+                    (rate(lately.possible), rate(lately.certain), burn_rate["rate"].as_f64());
                 let same = match (least.zip(most), found) {
                     (None, None) => true,
                     (Some((least, most)), Some(found)) => found >= least - 1e-9 && found <= most + 1e-9,
@@ -48,7 +52,7 @@ impl Check<'_> {
                 });
             }
             for day in budget["by_day"].as_array().context("by_day")? {
-                let t = day["t"].as_i64().context("a day")?;
+                let t = day["timestamp_ms"].as_i64().context("a day")?;
                 kept(&self.within(&asked, t, t + 86_400_000)).check(
                     &mut self.wrong,
                     &format!("{place} on {t}"),
@@ -65,7 +69,7 @@ fn budget_bad(budget: &Value) -> u32 {
     (of("total") - of("good")) as u32
 }
 
-/// Streams that kept a promise: those that certainly did, those that may have by the error of a bucket, and all.
+/// Streams that met an objective: those that certainly did, those that may have by the error of a bucket, and all.
 struct Kept {
     certain: usize,
     possible: usize,
@@ -73,8 +77,8 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(promise: &str, reports: &[&Value], targets: Targets) -> Self {
-        if promise == "availability" {
+    fn of(objective: &str, reports: &[&Value], targets: Targets) -> Self {
+        if objective == "availability" {
             let good = count(reports, |report| outcome(report) == "complete");
             return Self { certain: good, possible: good, total: count(reports, is_eligible) };
         }

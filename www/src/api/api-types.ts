@@ -30,15 +30,15 @@ export interface Percentiles {
   p99_ms?: number | null;
   intervals?: Record<"p50" | "p95" | "p99", Interval> | null;
   /** Only for `ttfv` and `ttft`. */
-  adjusted?: KmAdjusted | null;
+  km_adjusted?: KmAdjusted | null;
 }
 
 /** Kaplan–Meier-adjusted percentiles. A percentile is absent where too few waits lasted that long. */
 export interface KmAdjusted {
   /** Streams that were abandoned before the token. */
-  left: number;
+  abandoned: number;
   /** Streams that failed before the token. */
-  failed: number;
+  failed_before: number;
   p50_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
@@ -61,7 +61,7 @@ export interface ErrorShare {
   total: number;
   ratio?: number | null;
   /** Lower bound of the 95 % confidence interval of `ratio`. */
-  at_least?: number | null;
+  ratio_ci_lower?: number | null;
 }
 
 /** A target is absent where the use case has none. */
@@ -111,7 +111,7 @@ export interface Summary {
 }
 
 export interface SeriesPoint extends Percentiles {
-  t: number;
+  timestamp_ms: number;
   streams: number;
   errors: number;
 }
@@ -146,7 +146,7 @@ export interface Heatmap {
   metric: Metric;
   targets: Targets;
   buckets: Bucket[];
-  points: { t: number; n: number; counts: number[] }[];
+  points: { timestamp_ms: number; n: number; counts: number[] }[];
 }
 
 /** Streams with one value of a dimension. */
@@ -160,7 +160,7 @@ export interface Group extends Percentiles {
   /** Eligible streams that failed. */
   errors: number;
   /** The group's share of the streams outside the SLO, minus its share of the eligible streams. */
-  excess?: number | null;
+  excess_share?: number | null;
   /** Targets of the group itself. Present only by use case. */
   targets?: Targets | null;
 }
@@ -171,7 +171,7 @@ export interface Breakdown {
   targets: Targets;
   groups: Group[];
   /** Values that `groups` leaves out. */
-  more: number;
+  omitted: number;
 }
 
 /** Metrics that measure a wait which the user can abandon. */
@@ -180,7 +180,7 @@ export type WaitMetric = "ttfv" | "ttft";
 export interface AbandonmentPoint {
   wait_ms: number;
   /** Streams whose wait was longer. */
-  waiting: number;
+  at_risk: number;
   /** Estimated share of users who abandon within this wait if no token arrives. */
   share: number;
   lower?: number | null;
@@ -189,16 +189,16 @@ export interface AbandonmentPoint {
 
 export interface Abandonment {
   metric: WaitMetric;
-  /** Sum of `shown`, `left` and `failed`. */
-  waited: number;
-  shown: number;
-  left: number;
-  failed: number;
+  /** Sum of `reached`, `abandoned` and `failed_before`. */
+  at_risk: number;
+  reached: number;
+  abandoned: number;
+  failed_before: number;
   points: AbandonmentPoint[];
 }
 
 export interface ComparePoint {
-  t: number;
+  timestamp_ms: number;
   n: number;
   client_p50_ms?: number | null;
   server_p50_ms?: number | null;
@@ -237,9 +237,9 @@ export interface StreamPage {
 
 /** Update of the live feed. */
 export interface Live {
-  t: number;
+  timestamp_ms: number;
   /** `collector` for the streams of one collector, `cluster` for those of all collectors. */
-  of: "collector" | "cluster";
+  scope: "collector" | "cluster";
   open: number;
   /** `seconds` is below 60 when the collector's memory holds less than a minute. */
   ended: { seconds: number; streams: number; outcomes: Partial<Record<Outcome, number>> };
@@ -261,9 +261,9 @@ export type AlertSeverity = "page" | "incident" | "ticket";
 
 /** Error budget of one objective. `remaining` is below 0 when the budget is overspent. */
 export interface Budget {
-  promise: ObjectiveName;
+  objective: ObjectiveName;
   /** Share of streams that must meet the objective. */
-  objective: number;
+  objective_ratio: number;
   good: number;
   total: number;
   ratio?: number | null;
@@ -271,8 +271,8 @@ export interface Budget {
   allowed: number;
   remaining?: number | null;
   /** At a rate of 1 the budget is used up exactly at the end of the period. */
-  burn: { minutes: number; total: number; rate?: number | null }[];
-  by_day: { t: number; good: number; total: number }[];
+  burn_rates: { minutes: number; total: number; rate?: number | null }[];
+  by_day: { timestamp_ms: number; good: number; total: number }[];
   alert?: AlertSeverity | null;
 }
 
@@ -292,9 +292,9 @@ export interface Accounting {
     preflights: number;
     sampled_out: number;
     refused: Record<string, number>;
-    under_way: number;
+    in_flight: number;
   };
-  reports: { received: number; became: Record<string, number>; unexplained: number; sampled_out: number };
+  reports: { received: number; by_result: Record<string, number>; unaccounted: number; sampled_out: number };
   streams: { new: number; counted: number; open: number };
   probe_dropped: Record<string, number>;
   /** Times are absent while the clocks are too coarse for the number of chunks. */
@@ -308,8 +308,8 @@ export interface Accounting {
   refused_connections: number;
 }
 
-/** Error budgets of the use cases with the most streams; `more` counts the other use cases. */
+/** Error budgets of the use cases with the most streams; `omitted` counts the other use cases. */
 export interface Budgets {
   slos: Slo[];
-  more: number;
+  omitted: number;
 }

@@ -158,13 +158,13 @@ export function shareOver({ buckets, n: total }: HistogramAnswer, target: number
 }
 
 /** Kaplan–Meier-adjusted percentiles in one line; `null` if none differs by more than the error bound. */
-export function kmAdjustedCaption({ adjusted, ...plain }: Percentiles): string | null {
+export function kmAdjustedCaption({ km_adjusted: adjusted, ...plain }: Percentiles): string | null {
   if (!adjusted) return null;
-  const { left, failed } = adjusted;
+  const { abandoned, failed_before: failed } = adjusted;
   const moved = QUANTILES.filter(({ key }) => exceedsError(plain[key], adjusted[key]));
-  if (left + failed === 0 || moved.length === 0) return null;
-  const abandoned = left > 0 && plural(left, "abandoned stream");
-  const censored = [abandoned, failed > 0 && plural(failed, "failed stream")].filter(Boolean).join(" and ");
+  if (abandoned + failed === 0 || moved.length === 0) return null;
+  const ofUsers = abandoned > 0 && plural(abandoned, "abandoned stream");
+  const censored = [ofUsers, failed > 0 && plural(failed, "failed stream")].filter(Boolean).join(" and ");
   const percentiles = moved.map(({ name, key }) => {
     const value = adjusted[key];
     return `${name} ${isKnown(value) ? duration(value) : "unknown (too few waited that long)"}`;
@@ -186,8 +186,8 @@ export function breakdownCaption({ by, groups }: Breakdown): string {
   if (trusted.length === 1) return "";
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
   const slow = `Highest p95: ${valueLabel(by, slowest.value)} (${duration(slowest.p95_ms)}).`;
-  const worst = trusted.reduce((a, b) => ((b.excess ?? 0) > (a.excess ?? 0) ? b : a));
-  if (!isKnown(worst.excess) || worst.excess < 0.02) return slow;
+  const worst = trusted.reduce((a, b) => ((b.excess_share ?? 0) > (a.excess_share ?? 0) ? b : a));
+  if (!isKnown(worst.excess_share) || worst.excess_share < 0.02) return slow;
   const bad = worst.goodput.total - worst.goodput.good;
   const failures = `${count(bad)} of ${plural(worst.goodput.total, "stream")} missed a target or failed`;
   return `${slow} ${valueLabel(by, worst.value)} causes more failures than its share of traffic: ${failures}.`;

@@ -2,7 +2,7 @@
 import type { Heatmap } from "../api/api-types";
 
 export interface Cell {
-  t: number;
+  timestamp_ms: number;
   /** All samples of the step. */
   n: number;
   lower_ms: number;
@@ -15,10 +15,10 @@ export const SHADES = [1, 2, 3, 4, 5, 6, 7] as const;
 
 export function cellsOf({ points, buckets }: Heatmap): Cell[] {
   const fullest = Math.max(0, ...points.flatMap(({ counts }) => counts));
-  return points.flatMap(({ t, n, counts }) =>
+  return points.flatMap(({ timestamp_ms, n, counts }) =>
     buckets.flatMap(({ lower_ms, upper_ms }, at): Cell[] => {
       const count = counts[at] ?? 0;
-      return count === 0 ? [] : [{ t, n, lower_ms, upper_ms, count, shade: shadeOf(count, fullest) }];
+      return count === 0 ? [] : [{ timestamp_ms, n, lower_ms, upper_ms, count, shade: shadeOf(count, fullest) }];
     }),
   );
 }

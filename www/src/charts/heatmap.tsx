@@ -49,12 +49,12 @@ export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: strin
 function rectOf(cell: Cell, at: number, scales: Scales, step: number) {
   return (
     <rect
-      key={`${cell.t}/${cell.lower_ms}`}
+      key={`${cell.timestamp_ms}/${cell.lower_ms}`}
       class={`heat-${cell.shade}`}
       data-at={at}
-      x={scales.x(cell.t)}
+      x={scales.x(cell.timestamp_ms)}
       y={scales.y(cell.upper_ms)}
-      width={Math.max(1, scales.x(cell.t + step) - scales.x(cell.t))}
+      width={Math.max(1, scales.x(cell.timestamp_ms + step) - scales.x(cell.timestamp_ms))}
       height={Math.max(1, scales.y(cell.lower_ms) - scales.y(cell.upper_ms))}
     />
   );
@@ -105,7 +105,7 @@ function scalesOf({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, w
   const shown = buckets.filter(({ lower_ms }) => lower_ms > 0);
   const low = Math.min(...shown.map(({ lower_ms }) => lower_ms), 1000);
   const high = Math.max(...shown.map(({ upper_ms }) => upper_ms), 1001);
-  const until = Math.max(to, (points.at(-1)?.t ?? 0) + step);
+  const until = Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step);
   const reach = Math.log(high / low);
   const bottom = HEIGHT - FOOT;
   return {
@@ -121,5 +121,5 @@ function scalesOf({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, w
 function cellText(cell: Cell, { step_ms, to }: HeatmapAnswer): string {
   const range = `${duration(cell.lower_ms)} – ${duration(cell.upper_ms)}`;
   const share = `${count(cell.count)} of ${count(cell.n)} (${percent(cell.count / cell.n)})`;
-  return `${timeInterval(cell.t, step_ms, to)}, ${range}: ${share}`;
+  return `${timeInterval(cell.timestamp_ms, step_ms, to)}, ${range}: ${share}`;
 }

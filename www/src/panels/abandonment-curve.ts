@@ -2,12 +2,12 @@
 import type { Abandonment, AbandonmentPoint, WaitMetric } from "../api/api-types";
 import { count, duration, percent, plural } from "../format";
 
-/** Below this number of waiting streams the curve is not reliable. */
+/** Below this number of streams at risk the curve is not reliable. */
 export const MIN_AT_RISK = 10;
 
 /** Points at which at least ten streams were still waiting after the previous point. */
-export function trustedPoints({ waited, points }: Abandonment): AbandonmentPoint[] {
-  return points.filter((_, at) => (points[at - 1]?.waiting ?? waited) >= MIN_AT_RISK);
+export function trustedPoints({ at_risk, points }: Abandonment): AbandonmentPoint[] {
+  return points.filter((_, at) => (points[at - 1]?.at_risk ?? at_risk) >= MIN_AT_RISK);
 }
 
 /** The last point at or before a wait. */
@@ -19,12 +19,13 @@ const TOKEN_LABELS: Record<WaitMetric, string> = { ttfv: "first visible token", 
 
 /** Caption: how many users gave up, and after which wait. */
 export function abandonmentCaption(answer: Abandonment): string {
-  const { waited, left, failed, metric } = answer;
-  if (waited === 0) return "No waits in this time range.";
-  const users = left === 0 ? "No user" : `${count(left)} of ${plural(waited, "user")} (${percent(left / waited)})`;
-  const abandoned = `${users} gave up before the ${TOKEN_LABELS[metric]}.`;
-  const alsoFailed = failed > 0 && `${plural(failed, "stream")} failed before it.`;
-  return [abandoned, alsoFailed, left > 0 && curveCaption(answer)].filter(Boolean).join(" ");
+  const { at_risk, abandoned, failed_before, metric } = answer;
+  if (at_risk === 0) return "No waits in this time range.";
+  const share = percent(abandoned / at_risk);
+  const users = abandoned === 0 ? "No user" : `${count(abandoned)} of ${plural(at_risk, "user")} (${share})`;
+  const gaveUp = `${users} gave up before the ${TOKEN_LABELS[metric]}.`;
+  const alsoFailed = failed_before > 0 && `${plural(failed_before, "stream")} failed before it.`;
+  return [gaveUp, alsoFailed, abandoned > 0 && curveCaption(answer)].filter(Boolean).join(" ");
 }
 
 function curveCaption(answer: Abandonment): string {

@@ -49,12 +49,12 @@ function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogr
       chart="abandonment"
       title={TITLE}
       caption={abandonmentCaption(answer)}
-      {...(answer.left > 0 && { table: { columns, rows: () => tableRows(answer) } })}
+      {...(answer.abandoned > 0 && { table: { columns, rows: () => tableRows(answer) } })}
     >
-      {answer.left > 0 && points.length > 0 && (
+      {answer.abandoned > 0 && points.length > 0 && (
         <Curve answer={answer} points={points} marks={marksOf(answer, histogram)} />
       )}
-      {answer.left > 0 && points.length === 0 && <p class="nothing">Too few waits for a curve.</p>}
+      {answer.abandoned > 0 && points.length === 0 && <p class="nothing">Too few waits for a curve.</p>}
     </Figure>
   );
 }
@@ -125,7 +125,7 @@ function Curve({ answer, points, marks }: CurveProps) {
               {tickDuration(tick)}
             </text>
             <text class="tick middle" x={scale.x(tick)} y={bottom + 34}>
-              {shortCount(pointAt(points, tick)?.waiting ?? answer.waited)}
+              {shortCount(pointAt(points, tick)?.at_risk ?? answer.at_risk)}
             </text>
           </g>
         ))}
@@ -155,17 +155,17 @@ function waitLimits(points: AbandonmentPoint[]): [number, number] {
   return [first / 2, Math.max(points.at(-1)?.wait_ms ?? 0, first * 2)];
 }
 
-function pointText({ wait_ms, share, lower, upper, waiting }: AbandonmentPoint): string {
+function pointText({ wait_ms, share, lower, upper, at_risk }: AbandonmentPoint): string {
   const interval = isKnown(lower) && isKnown(upper) ? ` (95\u00a0% CI ${percent(lower)} – ${percent(upper)})` : "";
-  return `After ${duration(wait_ms)}: ${percent(share)} gave up${interval}, ${count(waiting)} still waiting`;
+  return `After ${duration(wait_ms)}: ${percent(share)} gave up${interval}, ${count(at_risk)} still waiting`;
 }
 
 function tableRows({ points }: Abandonment): string[][] {
-  return points.map(({ wait_ms, share, lower, upper, waiting }) => [
+  return points.map(({ wait_ms, share, lower, upper, at_risk }) => [
     duration(wait_ms),
     percent(share),
     percent(lower),
     percent(upper),
-    count(waiting),
+    count(at_risk),
   ]);
 }

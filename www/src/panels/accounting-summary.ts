@@ -19,7 +19,7 @@ export interface CountTable {
 /** Tables whose rows add up to a total. */
 export function accountingTables({ beacons, reports, streams, probe_dropped }: Accounting): CountTable[] {
   const refused = countRows(beacons.refused).map(({ name, ...rest }) => ({ name: `rejected: ${name}`, ...rest }));
-  const became = countRows(reports.became);
+  const results = countRows(reports.by_result);
   const lost = countRows(probe_dropped);
   return [
     {
@@ -30,15 +30,15 @@ export function accountingTables({ beacons, reports, streams, probe_dropped }: A
         ...unlessZero({ name: "CORS preflight", count: beacons.preflights }),
         ...unlessZero({ name: "outside the site's sample rate", count: beacons.sampled_out }),
         ...refused,
-        ...unlessZero({ name: "in flight", count: beacons.under_way }),
+        ...unlessZero({ name: "in flight", count: beacons.in_flight }),
       ],
     },
     {
       title: "Reports",
       total: { name: "received", count: reports.received },
       rows: [
-        ...became.map((entry) => ({ ...entry, meaning: RESULT_MEANINGS[entry.name] })),
-        ...unlessZero({ name: "unaccounted", count: reports.unexplained }),
+        ...results.map((entry) => ({ ...entry, meaning: RESULT_MEANINGS[entry.name] })),
+        ...unlessZero({ name: "unaccounted", count: reports.unaccounted }),
       ],
     },
     {
@@ -75,7 +75,7 @@ export function accountingSummary({ beacons, reports, streams, probe_dropped }: 
 export function accountingWarnings(accounting: Accounting): string[] {
   const { beacons, reports, streams, probe_dropped } = accounting;
   const warnings: string[] = [];
-  if (reports.unexplained !== 0 || streams.open < 0 || beacons.under_way < 0)
+  if (reports.unaccounted !== 0 || streams.open < 0 || beacons.in_flight < 0)
     warnings.push("Data-integrity warning: received and counted totals differ.");
   // Requests that the configured filters reject are not missing from the figures.
   const unwanted = Object.entries(beacons.refused).filter(([code]) => !FILTER_REASONS.has(code));
@@ -90,7 +90,7 @@ export function accountingWarnings(accounting: Accounting): string[] {
   const lost = sumOf(probe_dropped);
   if (isSignificant(lost, reports.received + lost))
     warnings.push(`${percent(lost / (reports.received + lost))} of all reports were dropped in the browser.`);
-  const damaged = reports.became["unreadable"] ?? 0;
+  const damaged = reports.by_result["unreadable"] ?? 0;
   if (damaged > 0) warnings.push(`${plural(damaged, "unreadable report")} in the journal.`);
   return warnings;
 }

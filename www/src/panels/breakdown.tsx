@@ -13,7 +13,7 @@ import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { DIMENSIONS, type View } from "../url";
 
-type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess";
+type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
 const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
   { column: "streams", label: "Streams", title: "Streams that ended in this time range", visibility: "" },
@@ -21,7 +21,7 @@ const COLUMNS: { column: Column; label: string; title: string; visibility: "" | 
   { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this value", visibility: "" },
   { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "mid" },
   {
-    column: "excess",
+    column: "excess_share",
     label: "Impact",
     title: "Share of all streams outside the SLO minus share of traffic. Positive: contributes more than its share",
     visibility: "wide",
@@ -89,9 +89,9 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
       )}
       <p class="caption">
         {breakdownCaption(answer)}
-        {answer.more > 0 && ` ${plural(answer.more, "more value")} with fewer streams.`}
+        {answer.omitted > 0 && ` ${plural(answer.omitted, "more value")} with fewer streams.`}
       </p>
-      {(showsAll || answer.more > 0) && (
+      {(showsAll || answer.omitted > 0) && (
         <button type="button" class="more small" aria-expanded={showsAll} onClick={() => setShowsAllGroups(!showsAll)}>
           {showsAll ? "Show fewer" : "Show all"}
         </button>
@@ -122,7 +122,7 @@ function Head({ column, label, title, visibility, sorted, onSort }: HeadProps) {
 }
 
 function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupScale }) {
-  const { value, streams, share, excess } = group;
+  const { value, streams, share, excess_share: excess } = group;
   const failed = errorShare(group);
   const few = group.n < MIN_SAMPLES ? " few" : "";
   return (

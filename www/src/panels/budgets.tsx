@@ -35,7 +35,7 @@ export function Budgets({ result }: { result: AsyncResult<BudgetsAnswer> }) {
   );
 }
 
-function KnownBudgets({ answer: { slos, more } }: { answer: BudgetsAnswer }) {
+function KnownBudgets({ answer: { slos, omitted } }: { answer: BudgetsAnswer }) {
   const all = byUrgency(slos);
   const first = all.slice(0, MAX_SHOWN);
   const rest = all.slice(MAX_SHOWN);
@@ -56,7 +56,7 @@ function KnownBudgets({ answer: { slos, more } }: { answer: BudgetsAnswer }) {
         </details>
       )}
       <BurnRates items={all} isNamed={!single} />
-      {more > 0 && <p class="beyond">{plural(more, "more use case")} with fewer streams.</p>}
+      {omitted > 0 && <p class="beyond">{plural(omitted, "more use case")} with fewer streams.</p>}
     </>
   );
 }
@@ -65,7 +65,7 @@ function Lines({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolean })
   return (
     <ul>
       {items.map((item) => (
-        <Line key={`${item.useCase} ${item.budget.promise}`} item={item} isNamed={isNamed} />
+        <Line key={`${item.useCase} ${item.budget.objective}`} item={item} isNamed={isNamed} />
       ))}
     </ul>
   );
@@ -75,10 +75,10 @@ const STATUS_ICONS: Record<BudgetStatus, IconName> = { good: "good", warn: "warn
 
 function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
   const { budget, useCase } = item;
-  const { promise, alert, remaining } = budget;
+  const { objective, alert, remaining } = budget;
   const status = statusOf(budget);
   return (
-    <li data-budget={promise} data-use-case={useCase} data-remaining={remaining ?? ""}>
+    <li data-budget={objective} data-use-case={useCase} data-remaining={remaining ?? ""}>
       <span class={status === "none" ? "dim" : status}>
         <Icon name={STATUS_ICONS[status]} />
       </span>
@@ -94,7 +94,7 @@ function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
           </button>
         )}
         {isNamed && " "}
-        {promise}
+        {objective}
       </h3>
       {alert && (
         <span class={`alert ${status}`} title={ALERT_LABELS[alert].meaning}>
@@ -112,7 +112,7 @@ function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
 function BurnDown({ item: { budget, from, to }, status }: { item: UseCaseBudget; status: BudgetStatus }) {
   const x = (t: number) => ((Math.max(from, Math.min(to, t)) - from) / (to - from)) * 100;
   const y = (left: number) => 2 + (1 - Math.max(0, left)) * 20;
-  const steps = burnDown(budget).map(({ t, left }) => `H${x(t)}L${x(t + DAY_MS)} ${y(left)}`);
+  const steps = burnDown(budget).map(({ timestamp_ms: t, left }) => `H${x(t)}L${x(t + DAY_MS)} ${y(left)}`);
   return (
     <svg class={`burn-down ${status}`} viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden="true">
       <path class="foot" d="M0 22.5H100" />
@@ -122,7 +122,7 @@ function BurnDown({ item: { budget, from, to }, status }: { item: UseCaseBudget;
 }
 
 function BurnRates({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolean }) {
-  const windows = items[0]?.budget.burn.map(({ minutes }) => minutes) ?? [];
+  const windows = items[0]?.budget.burn_rates.map(({ minutes }) => minutes) ?? [];
   return (
     <details>
       <summary>Burn rates</summary>
@@ -144,10 +144,10 @@ function BurnRates({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolea
           </thead>
           <tbody>
             {items.map(({ useCase, budget }) => (
-              <tr key={`${useCase} ${budget.promise}`}>
+              <tr key={`${useCase} ${budget.objective}`}>
                 <th scope="row">
                   {isNamed && `${humanize(useCase)} `}
-                  {budget.promise}
+                  {budget.objective}
                 </th>
                 {windows.map((minutes) => (
                   <Rate key={minutes} rate={burnRateOver(budget, minutes)} />

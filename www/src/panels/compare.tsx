@@ -173,9 +173,9 @@ function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to:
     width: 1.75,
   });
   return {
-    times: points.map((point) => point.t + step / 2),
+    times: points.map((point) => point.timestamp_ms + step / 2),
     from,
-    to: Math.max(to, (points.at(-1)?.t ?? 0) + step),
+    to: Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "linear",
     lines: [line("client"), line("server"), line("overhead")],
     targets: [],
@@ -193,7 +193,7 @@ function readoutOf(
   const point = points[index];
   if (!point) return null;
   return {
-    heading: timeInterval(point.t, step_ms, today),
+    heading: timeInterval(point.timestamp_ms, step_ms, today),
     values: [
       { label: `browser ${which}`, text: columnDuration(point[`client_${which}_ms`]), colour: "client" },
       { label: `server ${which}`, text: columnDuration(point[`server_${which}_ms`]), colour: "server" },
@@ -207,7 +207,7 @@ function tableRows({ points }: CompareAnswer, today: number): string[][] {
   return [...points]
     .reverse()
     .map((point) => [
-      dateTime(point.t, today),
+      dateTime(point.timestamp_ms, today),
       count(point.n),
       columnDuration(point.client_p50_ms),
       columnDuration(point.server_p50_ms),

@@ -47,10 +47,10 @@ export function remainingText(budget: Budget): string {
   return `${text}\u00a0% left`;
 }
 
-function objectiveText({ budget: { promise, objective }, targets }: UseCaseBudget): string {
-  const share = configuredPercent(objective);
-  if (promise === "availability") return `SLO: ${share} of streams succeed`;
-  if (promise === "integrity") return `SLO: ${share} of streams are intact`;
+function objectiveText({ budget: { objective, objective_ratio }, targets }: UseCaseBudget): string {
+  const share = configuredPercent(objective_ratio);
+  if (objective === "availability") return `SLO: ${share} of streams succeed`;
+  if (objective === "integrity") return `SLO: ${share} of streams are intact`;
   if (isKnown(targets.ttft_p95_ms)) return `SLO: ${share} of streams have TTFT ≤ ${duration(targets.ttft_p95_ms)}`;
   return `SLO: ${share} of streams end within ${duration(targets.e2e_p95_ms)}`;
 }
@@ -70,13 +70,13 @@ export const ALERT_LABELS: Record<AlertSeverity, { label: string; meaning: strin
 
 /** The objective, its use so far and the forecast. */
 export function describeBudget(item: UseCaseBudget): string {
-  const { good, total, allowed, promise } = item.budget;
-  const objective = objectiveText(item);
-  if (total === 0) return `${objective}. No eligible streams in ${item.days} days.`;
-  const misses = `${count(total - good)} ${MISS_LABELS[promise]}`;
+  const { good, total, allowed, objective } = item.budget;
+  const text = objectiveText(item);
+  if (total === 0) return `${text}. No eligible streams in ${item.days} days.`;
+  const misses = `${count(total - good)} ${MISS_LABELS[objective]}`;
   if (!hasEnoughStreams(item.budget))
-    return `${objective}. ${misses}. Not enough traffic yet (${plural(total, "stream")}; needs ${MIN_STREAMS}).`;
-  return `${objective}. ${misses}, ${wholeStreams(allowed)} allowed. ${forecastText(item)}`.trimEnd();
+    return `${text}. ${misses}. Not enough traffic yet (${plural(total, "stream")}; needs ${MIN_STREAMS}).`;
+  return `${text}. ${misses}, ${wholeStreams(allowed)} allowed. ${forecastText(item)}`.trimEnd();
 }
 
 function forecastText(item: UseCaseBudget): string {
@@ -104,16 +104,16 @@ export function daysUntilExhausted(item: UseCaseBudget): number | null {
  * Extrapolates the last day. The period slides: days that leave it take their failures and their allowance with them.
  */
 function daysUntil({ budget, days, to }: UseCaseBudget, isReached: (left: number) => boolean): number | null {
-  const { by_day: past, objective } = budget;
+  const { by_day: past, objective_ratio } = budget;
   const rate = burnRateOver(budget, DAY_MINUTES);
-  const daily = budget.burn.find(({ minutes }) => minutes === DAY_MINUTES)?.total ?? 0;
+  const daily = budget.burn_rates.find(({ minutes }) => minutes === DAY_MINUTES)?.total ?? 0;
   if (!isKnown(rate) || daily === 0) return null;
-  const broken = rate * (1 - objective) * daily;
+  const broken = rate * (1 - objective_ratio) * daily;
   const leftAfter = (ahead: number) => {
-    const daysInPeriod = past.filter(({ t }) => t + DAY_MS > to + (ahead - days) * DAY_MS);
+    const daysInPeriod = past.filter(({ timestamp_ms }) => timestamp_ms + DAY_MS > to + (ahead - days) * DAY_MS);
     const total = daysInPeriod.reduce((sum, day) => sum + day.total, daily * ahead);
     const bad = daysInPeriod.reduce((sum, day) => sum + day.total - day.good, broken * ahead);
-    return (1 - objective) * total - bad;
+    return (1 - objective_ratio) * total - bad;
   };
   for (let ahead = 1; ahead <= days; ahead++) {
     const left = leftAfter(ahead);
@@ -125,16 +125,16 @@ function daysUntil({ budget, days, to }: UseCaseBudget, isReached: (left: number
   return null;
 }
 
-export function burnRateOver({ burn }: Budget, minutes: number): number | null {
-  return burn.find((over) => over.minutes === minutes)?.rate ?? null;
+export function burnRateOver({ burn_rates }: Budget, minutes: number): number | null {
+  return burn_rates.find((over) => over.minutes === minutes)?.rate ?? null;
 }
 
 /** Remaining share of the whole period's allowance after each day. */
-export function burnDown({ by_day: past, allowed }: Budget): { t: number; left: number }[] {
+export function burnDown({ by_day: past, allowed }: Budget): { timestamp_ms: number; left: number }[] {
   let broke = 0;
-  return past.map(({ t, good, total }) => {
+  return past.map(({ timestamp_ms, good, total }) => {
     broke += total - good;
-    return { t, left: allowed > 0 ? 1 - broke / allowed : broke > 0 ? -1 : 1 };
+    return { timestamp_ms, left: allowed > 0 ? 1 - broke / allowed : broke > 0 ? -1 : 1 };
   });
 }
 

@@ -35,7 +35,7 @@ export function LiveStrip() {
           <dt>in flight</dt>
           <dd>{count(now?.open)}</dd>
         </div>
-        <div data-now="ended" title={now?.of === "cluster" ? "All collectors" : undefined}>
+        <div data-now="ended" title={now?.scope === "cluster" ? "All collectors" : undefined}>
           <dt>{completedLabel(now)}</dt>
           <dd>
             {count(now?.ended.streams)} <Failed now={now} />

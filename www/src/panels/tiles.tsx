@@ -126,7 +126,7 @@ function Errors({ summary }: TilesProps) {
   return (
     <Tile name="errors" title="Errors">
       <Value raw={errors.ratio} text={percent(errors.ratio)} />
-      <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.at_least} />
+      <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.ratio_ci_lower} />
       <p class="rests">
         {errors.total === 0
           ? "no eligible streams"

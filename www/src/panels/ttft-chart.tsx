@@ -147,21 +147,21 @@ function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartT
 
 /** Whether a censored wait changes the p95 of any step visibly. */
 function hasKmAdjusted({ points }: Timeseries): boolean {
-  return points.some(({ p95_ms: plain, adjusted }) => adjusted && exceedsError(plain, adjusted.p95_ms));
+  return points.some(({ p95_ms: plain, km_adjusted: adjusted }) => adjusted && exceedsError(plain, adjusted.p95_ms));
 }
 
 function kmAdjustedLine(series: Timeseries): Line[] {
   if (!hasKmAdjusted(series)) return [];
-  const values = series.points.map(({ adjusted }) => adjusted?.p95_ms ?? null);
+  const values = series.points.map(({ km_adjusted: adjusted }) => adjusted?.p95_ms ?? null);
   return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
 function plotOf(series: Timeseries): PlotSpec {
   const { points, step_ms: step } = series;
   return {
-    times: points.map((point) => point.t + step / 2),
+    times: points.map((point) => point.timestamp_ms + step / 2),
     from: series.from,
-    to: Math.max(series.to, (points.at(-1)?.t ?? 0) + step),
+    to: Math.max(series.to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "log",
     lines: [
       ...QUANTILES.map(({ name, key, colour }) => ({
@@ -188,7 +188,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   const point = series.points[index];
   if (!point) return null;
   return {
-    heading: timeInterval(point.t, series.step_ms, series.to),
+    heading: timeInterval(point.timestamp_ms, series.step_ms, series.to),
     values: [
       ...QUANTILES.map(({ name, key, colour }) => ({
         label: name,
@@ -203,11 +203,11 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
   };
 }
 
-function kmAdjustedReadout({ adjusted }: SeriesPoint): Readout["values"] {
-  if (!adjusted || adjusted.left + adjusted.failed === 0) return [];
+function kmAdjustedReadout({ km_adjusted: adjusted }: SeriesPoint): Readout["values"] {
+  if (!adjusted || adjusted.abandoned + adjusted.failed_before === 0) return [];
   return [
     { label: KM_ADJUSTED_LABEL, text: columnDuration(adjusted.p95_ms) },
-    { label: "abandoned before first token", text: count(adjusted.left) },
+    { label: "abandoned before first token", text: count(adjusted.abandoned) },
   ];
 }
 
@@ -216,12 +216,12 @@ const KM_ADJUSTED_LABEL = "p95 incl. abandoned";
 
 function tableRows({ points, to, metric }: Timeseries): string[][] {
   const cells = (point: SeriesPoint) => [
-    dateTime(point.t, to),
+    dateTime(point.timestamp_ms, to),
     count(point.n),
     ...QUANTILES.map(({ key }) => columnDuration(point[key])),
     count(point.streams),
     count(point.errors),
-    ...(isWaitMetric(metric) ? [columnDuration(point.adjusted?.p95_ms), count(point.adjusted?.left)] : []),
+    ...(isWaitMetric(metric) ? [columnDuration(point.km_adjusted?.p95_ms), count(point.km_adjusted?.abandoned)] : []),
   ];
   return [...points].reverse().map(cells);
 }

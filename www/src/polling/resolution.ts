@@ -46,9 +46,9 @@ export function shorterRange(
   range: Range,
   from: number,
   to: number,
-  points: readonly { t: number; n: number }[],
+  points: readonly { timestamp_ms: number; n: number }[],
 ): Range | null {
-  const first = points.find(({ n }) => n > 0)?.t;
+  const first = points.find(({ n }) => n > 0)?.timestamp_ms;
   if (first === undefined || (first - from) / (to - from) < 0.6) return null;
   const ranges = Object.keys(RANGE_MS) as Range[];
   const shorter = ranges.filter((name) => RANGE_MS[name] < RANGE_MS[range]);

@@ -52,8 +52,8 @@ function pollAgain(): void {
 
 async function getBudgets(options: RequestOptions): Promise<Budgets> {
   const { filters } = view.peek();
-  if (filters.use_case) return { slos: [await getSlo(filters, options)], more: 0 };
-  const { groups, more } = await getUseCases(filters, MAX_USE_CASES, options);
+  if (filters.use_case) return { slos: [await getSlo(filters, options)], omitted: 0 };
+  const { groups, omitted } = await getUseCases(filters, MAX_USE_CASES, options);
   const slos = groups.map(({ value }) => getSlo({ ...filters, use_case: value }, options));
-  return { slos: await Promise.all(slos), more };
+  return { slos: await Promise.all(slos), omitted };
 }

@@ -91,7 +91,10 @@ function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind:
 }
 
 /** The phases are consecutive and end with the headers. Without headers they start with the request. */
-function networkRows({ network_timing: timing, headers_ms: headers }: StreamReport, share: (ms: number) => number): DurationRow[] {
+function networkRows(
+  { network_timing: timing, headers_ms: headers }: StreamReport,
+  share: (ms: number) => number,
+): DurationRow[] {
   const { dns_ms, connect_ms, tls_ms, wait_ms } = timing ?? {};
   const all = [
     { name: "DNS", ms: dns_ms },
@@ -113,7 +116,10 @@ function isReused({ network_timing: timing }: StreamReport): boolean | null {
   return setUp.length === 0 ? null : setUp.every((ms) => ms === 0);
 }
 
-function endDelayOf({ page_lifecycle: lifecycle, close_ms: close }: StreamReport, share: (ms: number) => number): DurationRow | null {
+function endDelayOf(
+  { page_lifecycle: lifecycle, close_ms: close }: StreamReport,
+  share: (ms: number) => number,
+): DurationRow | null {
   const ms = lifecycle?.end_delay_ms;
   if (!isKnown(ms) || !isKnown(close) || ms <= 0) return null;
   return { name: "end delay", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };

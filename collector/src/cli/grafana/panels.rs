@@ -186,7 +186,7 @@ fn own() -> Vec<Panel> {
         lines("Beacons", "reqps", 8, of(names::BEACONS, "result")),
         lines("Reports", "reqps", 8, of(names::REPORTS, "result")),
         lines("Dropped by probes", "reqps", 8, of(names::DROPPED, "reason")),
-        lines("Counted as `other`", "reqps", 8, of(names::OVERFLOW, "label"))
+        lines("Counted as `other`", "reqps", 8, of(names::LABEL_LIMIT_EXCEEDED, "label"))
             .about("A site has more values of a label than `limits` allows."),
         lines(
             "Store writable, live subscribers",
@@ -194,7 +194,7 @@ fn own() -> Vec<Panel> {
             8,
             vec![plain(names::STORE_WRITABLE, "writable"), plain(names::LISTENERS, "subscribers")],
         ),
-        lines("Replication lag", "s", 8, vec![plain(names::BEHIND, "lag")])
+        lines("Replication lag", "s", 8, vec![plain(names::REPLICATION_LAG, "lag")])
             .about("Only for collectors that share a ClickHouse."),
     ]
     .into_iter()

@@ -38,7 +38,7 @@ fn bodies_and_single_reports_add_up() {
     assert_eq!(answer["lines"], json!({ "read": 2, "accepted": 2, "refused": {} }));
     assert_eq!((&answer["streams"], &answer["never_ended"]), (&json!(3), &json!(0)));
     assert_eq!(answer["outcomes"], json!({ "complete": 2, "truncated": 1 }));
-    assert_eq!(answer["reports"], json!({ "received": 3, "sampled_out": 0, "became": { "new": 3 } }));
+    assert_eq!(answer["reports"], json!({ "received": 3, "sampled_out": 0, "by_result": { "new": 3 } }));
     assert_eq!(answer["ignored_fields"], 0, "what a list adds is ours");
     assert_eq!(answer["ttft"]["n"], 3);
     let p50 = answer["ttft"]["p50_ms"].as_f64().unwrap();
@@ -60,9 +60,9 @@ fn the_latest_revision_counts_whatever_the_order_of_lines() {
         assert_eq!((&answer["streams"], &answer["never_ended"]), (&json!(2), &json!(1)));
         assert_eq!(answer["outcomes"], json!({ "complete": 1, "abandoned": 1 }));
         assert!(answer["ttft"]["p95_ms"].as_f64().unwrap() > 880.0, "{answer}");
-        let became: u64 =
-            answer["reports"]["became"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
-        assert_eq!(became, 4, "each became something");
+        let by_result: u64 =
+            answer["reports"]["by_result"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+        assert_eq!(by_result, 4, "each has a result");
     }
 }
 

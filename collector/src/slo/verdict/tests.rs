@@ -236,7 +236,7 @@ fn the_verdict_names_the_worst_use_case() {
          visible token is 798 ms (p50) and 798 ms (p95), within the 5.0 s p95 target. Same status: \
          batch_rag.",
     );
-    // Each use case is judged by its own targets: one waits for the end, another has no targets.
+    // Each use case is evaluated against its own targets: one waits for the end, another has no targets.
     let slow = &[(Complete, 1_500.0, 1_000)][..];
     check_all(
         &[("chat", &[(Complete, 800.0, 500)]), ("batch_rag", slow), ("poems", failing)],

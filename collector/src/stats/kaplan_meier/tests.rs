@@ -42,7 +42,7 @@ fn the_curve_of_a_published_example_is_the_published_one() {
         assert!(near(1.0 - most, lower) && near(1.0 - least, upper), "{week}: {reached:?}");
     }
     let last = curve.last().unwrap();
-    assert_eq!((last.waiting, last.wait_ms >= 35.0), (0, true));
+    assert_eq!((last.at_risk, last.wait_ms >= 35.0), (0, true));
     let median = quantile(&RELAPSES, &UNTIL_THEN, 0.5).unwrap();
     assert!((median - 23.0).abs() <= 23.0 * RELATIVE_ERROR, "{median}");
     assert_eq!(quantile(&RELAPSES, &UNTIL_THEN, 0.6), None, "no more than 55 % had a relapse");
@@ -165,7 +165,7 @@ proptest! {
         let (happened, cut_short) = split(&raw);
         let (happened, cut_short) = (histogram(&happened), histogram(&cut_short));
         let curve = CensoredWaits::new(&happened, [&cut_short, &Histogram::default()]).curve(3);
-        prop_assert!(curve.is_sorted_by(|a, b| a.wait_ms < b.wait_ms && a.share <= b.share && a.waiting > b.waiting));
+        prop_assert!(curve.is_sorted_by(|a, b| a.wait_ms < b.wait_ms && a.share <= b.share && a.at_risk > b.at_risk));
         for CurvePoint { share, interval, .. } in curve {
             let (lower, upper) = interval.unwrap_or((share, share));
             prop_assert!(0.0 <= lower && lower <= share && share <= upper && upper <= 1.0);

@@ -87,13 +87,13 @@ fn check_sums(accounting: &Value) {
     let sum = |value: &Value| value.as_object().unwrap().values().map(number).sum::<u64>();
     let beacons = &accounting["beacons"];
     let decided = number(&beacons["accepted"]) + number(&beacons["preflights"]) + sum(&beacons["refused"]);
-    assert_eq!(number(&beacons["received"]), decided + number(&beacons["under_way"]), "{accounting}");
+    assert_eq!(number(&beacons["received"]), decided + number(&beacons["in_flight"]), "{accounting}");
     assert_eq!(
         number(&accounting["reports"]["received"]),
-        sum(&accounting["reports"]["became"]),
+        sum(&accounting["reports"]["by_result"]),
         "{accounting}"
     );
-    assert_eq!(accounting["reports"]["unexplained"], 0, "{accounting}");
+    assert_eq!(accounting["reports"]["unaccounted"], 0, "{accounting}");
     let streams = &accounting["streams"];
     assert_eq!(
         number(&streams["new"]),
@@ -136,13 +136,13 @@ fn the_books_agree_with_what_senders_were_told_after_every_kill() {
         if quiet {
             // Nobody sends, and the second has passed in which refusals are only in memory.
             target.process.until("/v1/accounting", |accounting| {
-                accounting["beacons"]["under_way"] == 0 && agrees(accounting, &answers)
+                accounting["beacons"]["in_flight"] == 0 && agrees(accounting, &answers)
             });
         }
         target.restart();
         let accounting = target.process.json("/v1/accounting");
         check_sums(&accounting);
-        assert_eq!(accounting["beacons"]["under_way"], 0, "{accounting}");
+        assert_eq!(accounting["beacons"]["in_flight"], 0, "{accounting}");
         assert!(agrees(&accounting, &answers) || !quiet, "{accounting}");
         answers.take_over(&accounting);
     }

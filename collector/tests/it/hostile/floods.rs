@@ -88,8 +88,9 @@ fn fifty_thousand_models_become_a_hundred_and_other() {
     });
     let (answers, peak, _) = target.grows_by("50,000 models", || target.floods(batches(reports)));
     assert_eq!(answers, [(204, 500)]);
-    let books = target.process.until("/v1/accounting", |books| books["reports"]["became"]["new"] == 50_000);
-    assert_eq!(books["reports"]["unexplained"], 0);
+    let books =
+        target.process.until("/v1/accounting", |books| books["reports"]["by_result"]["new"] == 50_000);
+    assert_eq!(books["reports"]["unaccounted"], 0);
     assert_eq!(books["streams"]["counted"], 50_000);
     let overflow = target.process.json("/v1/summary")["overflow"].clone();
     assert_eq!(overflow["model"], 49_900, "{overflow}");
@@ -157,7 +158,7 @@ fn five_thousand_sites_each_have_their_own_bounds() {
     });
     target.process.until("/v1/accounting", |books| {
         books["beacons"]["refused"] == json!({ "foreign_origin": 5_000, "unknown_site": floods * 20_000 })
-            && books["beacons"]["under_way"] == 0
+            && books["beacons"]["in_flight"] == 0
             && books["streams"]["counted"] == 5_000
     });
 }
@@ -169,7 +170,7 @@ fn remembered_ids_stay_within_their_limit() {
         let ids = flood * 20_000..(flood + 1) * 20_000;
         let counted = ids.end;
         target.floods(batches(ids.map(|id| stream(id.into(), 100.0))));
-        target.process.until("/v1/accounting", |books| books["reports"]["became"]["new"] == counted);
+        target.process.until("/v1/accounting", |books| books["reports"]["by_result"]["new"] == counted);
     });
 }
 
