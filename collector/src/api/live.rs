@@ -14,9 +14,9 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::param_schema::FILTERS;
-use super::params::{Params, Range};
 use super::percentiles::Quantiles;
+use super::query_string::Query;
+use super::range::{AskedRange, Range};
 use super::schema;
 use super::state::ApiState;
 use super::streams::object;
@@ -74,11 +74,9 @@ struct Ended {
 /// Handles the route.
 pub(crate) async fn live(
     State(state): State<ApiState>,
-    params: Params,
+    Query(filter): Query<Filter>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    params.among(&FILTERS)?;
-    let filter = params.filter();
     if !wants_events(&headers) {
         return Ok(Json(snapshot(&state, &filter).await?).into_response());
     }
@@ -125,7 +123,7 @@ async fn event(state: &ApiState, filter: &Filter) -> LiveEvent {
 }
 
 async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiError> {
-    let range = Range::newest(state, PERCENTILE_MINUTES);
+    let range = AskedRange::Newest { minutes: PERCENTILE_MINUTES }.at_present(state);
     let (filter, now_ms) = (filter.clone(), time::now_ms());
     let asked = StreamsQuery {
         filter: filter.clone(),

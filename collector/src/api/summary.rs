@@ -7,9 +7,9 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::param_schema::AGAINST;
-use super::params::{CompareTo, Params, Range};
 use super::percentiles::Quantiles;
+use super::query_string::{Query, query};
+use super::range::{AskedRange, CompareTo, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use super::stream_stats::{Errors, SHOWN, StreamStats};
@@ -60,15 +60,23 @@ struct Previous {
     errors: Errors,
 }
 
+query! {
+    /// Parameters of the route.
+    SummaryQuery {
+        range: AskedRange,
+        filter: Filter,
+        compare_to: Option<CompareTo>,
+    }
+}
+
 /// Handles the route.
 pub(crate) async fn summary(
     State(state): State<ApiState>,
-    params: Params,
+    Query(query): Query<SummaryQuery>,
 ) -> Result<Json<Summary>, ApiError> {
-    params.only(&[AGAINST])?;
-    let against = params.against()?.unwrap_or(CompareTo::Previous);
-    let (range, filter) = (params.range(&state)?, params.filter());
-    let earlier = range.earlier(against);
+    let SummaryQuery { range, filter, compare_to } = query;
+    let range = range.at_present(&state);
+    let earlier = range.earlier(compare_to.unwrap_or(CompareTo::Previous));
     let asked = filter.clone();
     let read = move |store: &Backend<'_>| Read::from(store, range, earlier, &filter);
     let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;

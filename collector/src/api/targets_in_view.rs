@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::params::Range;
+use super::range::Range;
 use super::state::ApiState;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;

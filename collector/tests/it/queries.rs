@@ -250,7 +250,7 @@ async fn a_value_whose_streams_were_all_retracted_is_no_group() {
 #[tokio::test]
 async fn a_breakdown_gives_the_excess_share_of_each_group() {
     let collector = two_models().await;
-    let answer = collector.json("/v1/breakdown?by=model&against=previous").await;
+    let answer = collector.json("/v1/breakdown?by=model&compare_to=previous").await;
     let groups = answer["groups"].as_array().unwrap();
     assert_eq!((groups.len(), &answer["more"]), (2, &json!(0)));
     let [first, second] = [&groups[0], &groups[1]];
@@ -339,15 +339,15 @@ async fn few_streams_come_with_an_interval_and_many_without() {
 #[tokio::test]
 async fn a_period_is_compared_with_the_same_hours_of_the_day_before() {
     let collector = two_models().await;
-    let summary = collector.json("/v1/summary?against=day").await;
+    let summary = collector.json("/v1/summary?compare_to=day").await;
     let day = 86_400_000;
     let at = |name: &str| summary[name].as_i64().unwrap();
     assert_eq!(summary["previous"]["from"], at("from") - day);
     assert_eq!(summary["previous"]["to"], at("to") - day);
-    let series = collector.json("/v1/timeseries?against=day&range=15m").await;
+    let series = collector.json("/v1/timeseries?compare_to=day&range=15m").await;
     assert_eq!(series["earlier"].as_array().unwrap().len(), series["points"].as_array().unwrap().len());
     assert_eq!(series["earlier"][0]["t"], series["points"][0]["t"].as_i64().unwrap() - day);
-    assert_eq!(collector.json("/v1/histogram?against=week").await["earlier"]["n"], 0);
+    assert_eq!(collector.json("/v1/histogram?compare_to=week").await["earlier"]["n"], 0);
 }
 
 #[tokio::test]
@@ -374,7 +374,7 @@ proptest! {
             "summary", "timeseries", "histogram", "heatmap", "breakdown", "compare", "abandonment",
             "integrity", "streams",
         ]),
-        query in "((range|from|to|step|metric|limit|cursor|outcome|sample|site|by|against|format)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
+        query in "((range|from|to|step|metric|limit|cursor|outcome|sample|site|by|compare_to|format)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         thread_local! { static COLLECTOR: TestCollector = TestCollector::new(); }
@@ -412,8 +412,8 @@ async fn a_question_that_cannot_be_is_refused() {
         "/v1/histogram?format=xml",
         "/v1/breakdown?by=id",
         "/v1/breakdown?limit=501",
-        "/v1/heatmap?against=day",
-        "/v1/summary?against=year",
+        "/v1/heatmap?compare_to=day",
+        "/v1/summary?compare_to=year",
         "/v1/summary?format=csv",
     ] {
         collector.get(path).await.refused(400, "bad_query");

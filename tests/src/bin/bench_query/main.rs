@@ -91,7 +91,7 @@ const QUESTIONS: [Question; 15] = [
     },
     Question {
         name: "by provider, 7 days, against the week before",
-        path: "/v1/breakdown?range=7d&by=provider&against=week",
+        path: "/v1/breakdown?range=7d&by=provider&compare_to=week",
         limit_ms: 500.0,
     },
     Question { name: "by country", path: "/v1/breakdown?range=30d&by=country", limit_ms: 500.0 },
