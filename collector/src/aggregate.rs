@@ -6,6 +6,7 @@ pub(crate) mod censored_wait;
 pub(crate) mod changes;
 pub(crate) mod cumulative_stats;
 pub(crate) mod dedup;
+pub(crate) mod dimension;
 pub(crate) mod internal_metrics;
 pub(crate) mod metric;
 pub(crate) mod native_histogram;

@@ -195,7 +195,7 @@ pub struct Limits {
     /// Combinations of the three per site. Default 2000.
     pub series: usize,
     /// Combinations of the three with a country, per site. Default 2000.
-    pub country_series: usize,
+    pub window_series: usize,
 }
 
 /// How long a stream's id is remembered, so that a report that is sent twice counts once.
@@ -354,7 +354,7 @@ impl Default for Journal {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { models: 100, providers: 20, use_cases: 20, series: 2000, country_series: 2000 }
+        Self { models: 100, providers: 20, use_cases: 20, series: 2000, window_series: 2000 }
     }
 }
 

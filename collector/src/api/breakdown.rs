@@ -17,11 +17,12 @@ use super::range::{AskedRange, CompareTo, Range};
 use super::ratio::{Ratio, share};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
-use crate::store::query::{Dimension, Filter};
+use crate::store::query::Filter;
 
 /// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]
@@ -116,7 +117,7 @@ pub(crate) async fn breakdown(
     let relative_error = relative_error();
     Ok(csv::answer(
         format,
-        Breakdown { range, by: by.as_str(), metric: metric.as_str(), relative_error, targets, groups, more },
+        Breakdown { range, by: by.name(), metric: metric.as_str(), relative_error, targets, groups, more },
     ))
 }
 

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
 use super::range::{CompareTo, LATEST_MS, LONGEST_MS};
+use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
 use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::http::error::ApiError;
-use crate::store::query::{Dimension, Filter};
+use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
 
 /// Length of a range that ends now.
@@ -58,22 +59,16 @@ impl Param for ToMs {
     }
 }
 
-const FILTERS: [(&str, &str); 5] = [
-    ("site", "Only this site."),
-    ("use_case", "Only this use case."),
-    ("provider", "Only this provider."),
-    ("model", "Only this model."),
-    ("country", "Only this country: a two-letter code, `other` or `unknown`."),
-];
-
 impl FromQuery for Filter {
     fn openapi() -> Vec<Value> {
-        FILTERS.map(|(name, about)| parameter(name, about, &json!({ "type": "string" }))).to_vec()
+        let filter = |spec: &DimensionSpec| {
+            parameter(spec.name, &format!("Only this {}.", spec.about), &json!({ "type": "string" }))
+        };
+        DIMENSIONS.iter().map(filter).collect()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
-        let [site, use_case, provider, model, country] = FILTERS.map(|(name, _)| given.text(name));
-        Ok(Self { site, use_case, provider, model, country })
+        Ok(Self::new(DIMENSIONS.each_ref().map(|spec| given.text(spec.name))))
     }
 }
 
@@ -137,7 +132,7 @@ impl Param for Dimension {
     const DEFAULT: Option<&'static str> = Some("model");
 
     fn accepts() -> Accepts<Self> {
-        Accepts::words(Self::ALL.map(|dimension| (dimension.as_str(), dimension)))
+        Accepts::words(DIMENSIONS.each_ref().map(|spec| (spec.name, spec.dimension)))
     }
 }
 

@@ -12,6 +12,7 @@ use super::range::{AskedRange, Range};
 use super::ratio::share;
 use super::state::ApiState;
 use super::targets_in_view::TargetsOf;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity, SliCount};
@@ -77,7 +78,7 @@ pub(crate) async fn slo(
     Query(mut filter): Query<Filter>,
 ) -> Result<Json<Slo>, ApiError> {
     let targets = TargetsOf::of(&state, &filter);
-    filter.use_case = Some(targets.use_case.clone());
+    filter[Dimension::UseCase] = Some(targets.use_case.clone());
     let days = state.config.budget_days();
     let newest = |minutes| AskedRange::Newest { minutes }.at_present(&state);
     let period = newest(i64::from(days) * DAY_MINUTES);

@@ -14,6 +14,7 @@ use super::ratio::Ratio;
 use super::state::ApiState;
 use super::stream_stats::{Errors, SHOWN, StreamStats};
 use super::targets_in_view::{TargetsInView, TargetsOf};
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
@@ -21,7 +22,7 @@ use crate::http::error::ApiError;
 use crate::slo::verdict::{self, Case, Verdict};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::{Dimension, Filter};
+use crate::store::query::Filter;
 
 /// All figures of the dashboard's first screen.
 #[derive(Serialize, JsonSchema)]
@@ -147,7 +148,7 @@ impl Read {
 fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut overflow = BTreeMap::new();
     for (key, count) in store.counts()?.iter(Kind::Overflow) {
-        if filter.site.as_ref().is_none_or(|site| *site == key.site) {
+        if filter[Dimension::Site].as_ref().is_none_or(|site| *site == key.site) {
             *overflow.entry(key.word.clone()).or_default() += count;
         }
     }

@@ -22,6 +22,7 @@ use exemplars::Exemplars;
 
 use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
 use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
 };
@@ -266,7 +267,7 @@ impl Scrape {
             let mut seen = self.snapshot.counts.iter(Kind::Overflow);
             seen.any(|(key, _)| key.site == site && key.word == label)
         };
-        let labels = |site| Overflow::ALL.map(|overflow| (site, overflow.as_str()));
+        let labels = |site| Overflow::all().map(move |overflow| (site, overflow.as_str()));
         let unseen = self.sites.iter().flat_map(labels).filter(|(site, label)| !is_seen(site, label));
         let unseen = unseen.map(|(site, label)| counted(vec![pair("label", label), pair("site", site)], 0));
         self.seen(Kind::Overflow, "label").into_iter().chain(unseen).collect()
@@ -363,12 +364,10 @@ fn bucket(upper: f64, cumulative: u64) -> Bucket {
 }
 
 fn labels(series: &Series) -> Vec<LabelPair> {
-    vec![
-        pair("model", &series.model),
-        pair("provider", &series.provider),
-        pair("site", &series.site),
-        pair("use_case", &series.use_case),
-    ]
+    let mut labels: Vec<_> =
+        Dimension::labels().map(|dimension| pair(dimension.name(), &series[dimension])).collect();
+    labels.sort_by(|one, other| one.name().cmp(other.name()));
+    labels
 }
 
 fn labels_and(series: &Series, name: &str, value: &str) -> Vec<LabelPair> {

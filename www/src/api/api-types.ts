@@ -3,17 +3,16 @@
  * absent value is not known.
  */
 
+import type { Dimension } from "./dimensions";
 import type { Histogram as WireHistogram, StreamReport as Report } from "./report";
 
-export type { WireHistogram };
+export type { Dimension, WireHistogram };
 
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
 export type Metric = "ttfv" | "ttft" | "ttfp" | "server_ttft" | "overhead" | "e2e" | "tpot" | "gap";
 export type VerdictLevel = "good" | "warn" | "bad" | "none";
 export type Outcome = Report["outcome"];
 
-/** Dimensions that filter and group every query. */
-export type Dimension = "site" | "use_case" | "provider" | "model" | "country";
 export type Filters = Partial<Record<Dimension, string>>;
 
 /** 95 % confidence interval of a percentile. A bound is absent where the samples are too few for it. */

@@ -9,6 +9,7 @@ import type {
   Targets,
   Timeseries,
 } from "../api/api-types";
+import { DIMENSIONS } from "../api/dimensions";
 import {
   count,
   duration,
@@ -20,7 +21,7 @@ import {
   type MaybeNumber,
 } from "../format";
 import { hasTargets, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
-import { DIMENSIONS, type View } from "../url";
+import type { View } from "../url";
 
 const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
   "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },

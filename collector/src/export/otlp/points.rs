@@ -8,6 +8,7 @@ use super::wire::{
     Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
 };
 use crate::aggregate::cumulative_stats::{self, CumulativeStats, PrometheusHistogram};
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::native_histogram::SCHEMA;
 use crate::aggregate::series::Series;
 use crate::config::{self, Temporality};
@@ -191,13 +192,13 @@ const fn name(classic: PrometheusHistogram) -> &'static str {
     }
 }
 
-fn attributes(Series { site, use_case, provider, model, country: _ }: &Series) -> Vec<KeyValue> {
+fn attributes(series: &Series) -> Vec<KeyValue> {
     vec![
         attribute("gen_ai.operation.name", "chat"),
-        attribute("gen_ai.provider.name", provider),
-        attribute("gen_ai.request.model", model),
-        attribute("llm_rum.site", site),
-        attribute("llm_rum.use_case", use_case),
+        attribute("gen_ai.provider.name", &series[Dimension::Provider]),
+        attribute("gen_ai.request.model", &series[Dimension::Model]),
+        attribute("llm_rum.site", &series[Dimension::Site]),
+        attribute("llm_rum.use_case", &series[Dimension::UseCase]),
     ]
 }
 

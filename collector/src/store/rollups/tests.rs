@@ -8,10 +8,11 @@ use super::super::reader::{windows, windows_by};
 use super::super::schema;
 use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
 use super::*;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::WindowStats;
-use crate::store::query::{Dimension, Filter, WindowsQuery};
+use crate::store::query::{Filter, WindowsQuery};
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
@@ -92,18 +93,23 @@ fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
 }
 
 fn filters() -> [Filter; 10] {
-    let some = |text: &str| Some(text.to_owned());
     [
         Filter::default(),
-        Filter { site: some("shop"), model: some("m1"), ..Filter::default() },
-        Filter { use_case: some("coding"), provider: some("a"), ..Filter::default() },
-        Filter { use_case: some("chat"), provider: some("b"), ..Filter::default() },
-        Filter { use_case: some("chat"), provider: some("a"), model: some("m1"), ..Filter::default() },
-        Filter { country: some("DE"), ..Filter::default() },
-        Filter { country: some("DE"), use_case: some("coding"), ..Filter::default() },
-        Filter { country: some("FR"), provider: some("b"), ..Filter::default() },
-        Filter { country: some("unknown"), model: some("m1"), ..Filter::default() },
-        Filter { country: some("DE"), use_case: some("chat"), model: some("m2"), ..Filter::default() },
+        Filter::default().with(Dimension::Site, "shop").with(Dimension::Model, "m1"),
+        Filter::default().with(Dimension::UseCase, "coding").with(Dimension::Provider, "a"),
+        Filter::default().with(Dimension::UseCase, "chat").with(Dimension::Provider, "b"),
+        Filter::default()
+            .with(Dimension::UseCase, "chat")
+            .with(Dimension::Provider, "a")
+            .with(Dimension::Model, "m1"),
+        Filter::default().with(Dimension::Country, "DE"),
+        Filter::default().with(Dimension::Country, "DE").with(Dimension::UseCase, "coding"),
+        Filter::default().with(Dimension::Country, "FR").with(Dimension::Provider, "b"),
+        Filter::default().with(Dimension::Country, "unknown").with(Dimension::Model, "m1"),
+        Filter::default()
+            .with(Dimension::Country, "DE")
+            .with(Dimension::UseCase, "chat")
+            .with(Dimension::Model, "m2"),
     ]
 }
 
@@ -214,8 +220,8 @@ fn groups_add_up_to_the_whole() {
     fill(&connection);
     sum_all(&mut connection, NOW, &limits());
     let minutes = (NOW - 9 * DAY_MINUTES, NOW);
-    for dimension in Dimension::ALL {
-        let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
+    for dimension in Dimension::all() {
+        let filter = Filter::default().with(Dimension::Site, "shop");
         let asked = WindowsQuery { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
         windows_by(&connection, &asked, dimension, |value, stats| {

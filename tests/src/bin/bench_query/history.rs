@@ -108,8 +108,8 @@ fn copy_days(store: &Connection, now: i64) -> Result<()> {
             [days],
         )?;
         store.execute(
-            "INSERT OR REPLACE INTO spans (length, start, changes, summed, frozen, countries)
-             SELECT length, start - 1440 * ?1, changes, summed, frozen, countries FROM spans_of_day",
+            "INSERT OR REPLACE INTO spans (length, start, changes, summed, frozen, window_only)
+             SELECT length, start - 1440 * ?1, changes, summed, frozen, window_only FROM spans_of_day",
             [days],
         )?;
     }
