@@ -103,7 +103,7 @@ async fn rows_published_without_countries_have_unknown_countries() -> Result<()>
     clickhouse.query("RENAME TABLE llm_rum.llm_rum_windows TO llm_rum.llm_rum_windows_before").await?;
     let collector = start_one(folder.path(), 0).await?;
     eventually("a new table", || async {
-        sorting_key(&clickhouse).await.ok()?.contains("model, country, start").then_some(())
+        sorting_key(&clickhouse).await.ok()?.contains("model, country, response_model, start").then_some(())
     })
     .await?;
     clickhouse.query(&copy_of_rows(&clickhouse).await?).await?;

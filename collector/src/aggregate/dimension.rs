@@ -16,6 +16,7 @@ pub(crate) enum Dimension {
     Provider,
     Model,
     Country,
+    ResponseModel,
 }
 
 /// What the collector does with a dimension.
@@ -52,7 +53,7 @@ enum Configured {
 
 /// In the order of columns: the site, other labels, then dimensions of windows only. Stored rollups number the
 /// dimensions by this order, so a new one goes to the end. Existing stores get its column, with unknown values.
-pub(crate) static DIMENSIONS: [DimensionSpec; 5] = [
+pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
     DimensionSpec {
         dimension: Dimension::Site,
         name: "site",
@@ -90,7 +91,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 5] = [
         scope: Scope::Label,
         value: |report, _| report.model.as_deref().or(report.response_model.as_deref()),
         limit: Some(|limits| limits.models),
-        configured: Configured::WithinSeriesLimit(|config, _| config.models.values().cloned().collect()),
+        configured: Configured::WithinSeriesLimit(configured_models),
     },
     DimensionSpec {
         dimension: Dimension::Country,
@@ -101,7 +102,20 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 5] = [
         limit: None,
         configured: Configured::None,
     },
+    DimensionSpec {
+        dimension: Dimension::ResponseModel,
+        name: "response_model",
+        about: "model that the response names: often a dated version of the requested one",
+        scope: Scope::WindowOnly,
+        value: |report, _| report.response_model.as_deref(),
+        limit: Some(|limits| limits.models),
+        configured: Configured::WithinSeriesLimit(configured_models),
+    },
 ];
+
+fn configured_models(config: &Config, _: &Site) -> Vec<String> {
+    config.models.values().cloned().collect()
+}
 
 impl Dimension {
     pub(crate) const COUNT: usize = DIMENSIONS.len();

@@ -378,6 +378,32 @@ mod tests {
     }
 
     #[test]
+    fn response_models_have_limits_and_displace_no_country() {
+        let mut config = limits(2, 2000);
+        config.limits.window_series = 3;
+        let mut book = SeriesIndex::new(&config, Vec::new());
+        let of = |book: &mut SeriesIndex, country: &str, response_model: &str, kinds: &mut Vec<_>| {
+            let response_model = Some(response_model.to_owned().into());
+            let report = StreamReport { response_model, ..report("a", "p") };
+            let id = book.of(&report, Country::of_code(country), |kind| kinds.push(kind));
+            let series = &book.all[id as usize];
+            (series[Dimension::Country].clone(), series[Dimension::ResponseModel].clone())
+        };
+        let (first, mut kinds) = (of(&mut book, "DE", "a-1", &mut Vec::new()), Vec::new());
+        assert_eq!(first, ("DE".to_owned(), "a-1".to_owned()));
+        of(&mut book, "DE", "a-2", &mut kinds);
+        assert_eq!(kinds, []);
+        // The site has two values, and then three series.
+        assert_eq!(of(&mut book, "DE", "a-3", &mut kinds).1, OTHER);
+        assert_eq!(of(&mut book, "FR", "a-1", &mut kinds), ("FR".to_owned(), OTHER.to_owned()));
+        assert_eq!(kinds, [Overflow::Of(Dimension::ResponseModel); 2]);
+        let cumulative: HashSet<_> = book.cumulative.iter().collect();
+        assert_eq!(cumulative.len(), 1, "all share one series of cumulative statistics");
+        let again = SeriesIndex::new(&config, book.all.clone());
+        assert_eq!((again.all, again.cumulative), (book.all, book.cumulative));
+    }
+
+    #[test]
     fn all_countries_share_one_parent_series_also_after_a_restart() {
         let mut book = SeriesIndex::new(&Config::default(), Vec::new());
         let of =

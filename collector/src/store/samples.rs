@@ -109,7 +109,7 @@ mod tests {
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();
         schema::migrate(&mut connection, &file).unwrap();
-        connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
+        connection.execute("INSERT INTO series (id, site, use_case, provider, model, country) VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
         let kept = |id| StoredSample { id, kinds: SampleKind::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];
         let report = || "{}".to_owned();

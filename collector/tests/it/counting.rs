@@ -282,7 +282,7 @@ async fn what_alerts_watch_is_there_before_it_happens() {
     let collector = TestCollector::with(|config| config.limits.models = 1);
     let dropped = |reason: &str| format!("llm_rum_probe_dropped_total{{reason=\"{reason}\"}}");
     let overflow = |label: &str| format!("llm_rum_overflow_total{{label=\"{label}\",site=\"demo\"}}");
-    let labels = ["use_case", "provider", "model", "series", "country"];
+    let labels = ["use_case", "provider", "model", "country", "response_model", "series"];
     let reasons = ["queue_full", "send_failed", "refused", "early"];
     let metrics = collector.get("/metrics").await.body;
     for name in reasons.map(dropped).into_iter().chain(labels.map(overflow)) {

@@ -270,6 +270,34 @@ async fn a_breakdown_gives_the_excess_share_of_each_group() {
 }
 
 #[tokio::test]
+async fn streams_are_grouped_by_response_model_in_windows_only() {
+    let collector = TestCollector::with(|config| config.limits.models = 2);
+    let named = |id, name: &str| StreamReport {
+        response_model: Some(format!("gpt-5-{name}").into()),
+        ..stream(id, 800.0)
+    };
+    let reports = [stream(1, 800.0), named(2, "may"), named(3, "june"), named(4, "june"), named(5, "july")];
+    collector.report(&reports).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 5).await;
+    let answer = collector.json("/v1/breakdown?by=response_model").await;
+    let groups = answer["groups"].as_array().unwrap();
+    let mut groups: Vec<_> = groups.iter().map(|group| (&group["value"], &group["streams"])).collect();
+    groups.sort_by_key(|(value, _)| value.as_str());
+    let expected = [("gpt-5-june", 2), ("gpt-5-may", 1), ("other", 1), ("unknown", 1)];
+    assert_eq!(json!(groups), json!(expected));
+    let june = "response_model=gpt-5-june";
+    assert_eq!(collector.json(&format!("/v1/summary?{june}&model=gpt-5")).await["streams"], 2);
+    let listed = collector.json(&format!("/v1/streams?{june}")).await;
+    assert_eq!(listed["streams"].as_array().map(Vec::len), Some(2));
+    assert_eq!(collector.json("/v1/summary").await["overflow"], json!({ "response_model": 1 }));
+    let metrics = collector.get("/metrics").await.body;
+    let requests = metrics.lines().filter(|line| line.starts_with("llm_requests_total{"));
+    let requests: Vec<_> = requests.filter(|line| !line.ends_with(" 0")).collect();
+    assert!(requests.len() == 1 && requests[0].ends_with(" 5"), "one series: {requests:?}");
+    assert!(!metrics.contains("gpt-5-june"), "Prometheus has no response models");
+}
+
+#[tokio::test]
 async fn a_heatmap_counts_each_value_once_in_the_histogram_buckets() {
     let collector = two_models().await;
     let heatmap = collector.json("/v1/heatmap?range=15m&step=60").await;

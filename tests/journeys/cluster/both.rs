@@ -222,6 +222,8 @@ impl Both {
             format!("breakdown?{month}&by=use_case&metric=overhead"),
             format!("breakdown?{month}&by=country"),
             format!("breakdown?{month}&by=country&model=m1"),
+            format!("breakdown?{month}&by=response_model"),
+            format!("breakdown?{month}&by=response_model&model=m1"),
             format!("breakdown?{since_yesterday}&by=model&country=unknown"),
             format!("timeseries?{month}&metric=ttft&step=3600&country=FR"),
         ] {

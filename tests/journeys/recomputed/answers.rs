@@ -41,7 +41,7 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
             check.histogram(asked, metric).await?;
             check.over_time(asked, metric).await?;
         }
-        for dimension in ["site", "use_case", "provider", "model", "country"] {
+        for dimension in ["site", "use_case", "provider", "model", "country", "response_model"] {
             check.breakdown(asked, dimension).await?;
         }
         check.comparison(asked).await?;

@@ -10,8 +10,10 @@ use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
 use super::*;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
+use crate::aggregate::series::Series;
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::WindowStats;
+use crate::store::dimension_columns::{insert_into, with_series};
 use crate::store::query::{Filter, WindowsQuery};
 
 /// Fourteen and a half days after 1970, at noon.
@@ -32,18 +34,18 @@ fn store() -> (tempfile::TempDir, Connection) {
     let mut connection = Connection::open(&file).unwrap();
     connection.execute_batch("PRAGMA journal_mode = memory; PRAGMA synchronous = off").unwrap();
     schema::migrate(&mut connection, &file).unwrap();
-    for (id, (use_case, provider, model, country)) in SERIES.into_iter().enumerate() {
-        let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4, ?5)";
-        connection.execute(insert, params![id as i64, use_case, provider, model, country]).unwrap();
+    for (id, values) in (0_u32..).zip(SERIES) {
+        let series = Series::new(values.map(str::to_owned));
+        connection.execute(&insert_into("series", "id"), with_series(&id, &series)).unwrap();
     }
     (folder, connection)
 }
 
-const SERIES: [(&str, &str, &str, &str); 4] = [
-    ("chat", "a", "m1", "unknown"),
-    ("chat", "a", "m2", "DE"),
-    ("coding", "a", "m1", "DE"),
-    ("coding", "b", "m3", "FR"),
+const SERIES: [[&str; Dimension::COUNT]; 4] = [
+    ["shop", "chat", "a", "m1", "unknown", "unknown"],
+    ["shop", "chat", "a", "m2", "DE", "m2-1"],
+    ["shop", "coding", "a", "m1", "DE", "m1-1"],
+    ["shop", "coding", "b", "m3", "FR", "unknown"],
 ];
 
 fn stats(ttft_ms: i64) -> WindowStats {
@@ -92,7 +94,7 @@ fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
     trim(connection, minute, limits).unwrap();
 }
 
-fn filters() -> [Filter; 10] {
+fn filters() -> [Filter; 14] {
     [
         Filter::default(),
         Filter::default().with(Dimension::Site, "shop").with(Dimension::Model, "m1"),
@@ -110,6 +112,10 @@ fn filters() -> [Filter; 10] {
             .with(Dimension::Country, "DE")
             .with(Dimension::UseCase, "chat")
             .with(Dimension::Model, "m2"),
+        Filter::default().with(Dimension::ResponseModel, "m2-1"),
+        Filter::default().with(Dimension::ResponseModel, "unknown"),
+        Filter::default().with(Dimension::ResponseModel, "m1-1").with(Dimension::UseCase, "coding"),
+        Filter::default().with(Dimension::ResponseModel, "m2-1").with(Dimension::Country, "DE"),
     ]
 }
 
@@ -122,7 +128,8 @@ fn rollups_by_country_begin_with_the_first_country() {
         put(&connection, minute, series as usize);
     }
     let mask = config::Store { windows_hours: 10_000, ..limits() };
-    let more = "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept > 8 AND start < ?1";
+    let more =
+        "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept IN (9, 10, 12) AND start < ?1";
     let rows = |connection: &Connection, before: i64| -> i64 {
         connection.query_row(more, [before], |row| row.get(0)).unwrap()
     };
