@@ -8,7 +8,6 @@ pub(crate) mod cumulative_stats;
 pub(crate) mod dedup;
 pub(crate) mod internal_metrics;
 pub(crate) mod metric;
-pub(crate) mod native_histogram;
 pub(crate) mod sampling;
 pub(crate) mod series;
 pub(crate) mod window;

@@ -1,12 +1,11 @@
 //! Cumulative statistics of a series, for Prometheus. Nothing is retracted, so counters only rise; classic and native
 //! buckets are counted from the raw values.
 
-use beacon::{Defect, Histogram, Outcome, StreamReport};
+use beacon::{Defect, ExponentialHistogram, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::blob_encoding::{self, UnreadableBlob};
+use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
 use crate::aggregate::censored_wait::{EndedBy, censored_wait};
-use crate::aggregate::native_histogram::NativeHistogram;
 use crate::aggregate::write_back_cache::MemorySize;
 
 /// A Prometheus histogram of each series. The number is its position in stored bytes.
@@ -117,46 +116,70 @@ impl PrometheusHistogram {
 }
 
 /// One histogram, in classic and in native buckets.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Buckets {
     /// Per bucket, not cumulative; the last is above all edges. Empty until the first value, because there
     /// are thousands of series, and most have no server times.
-    counts: Vec<u64>,
-    /// In seconds.
-    pub(crate) sum: f64,
-    pub(crate) native: NativeHistogram,
+    classic: Vec<u64>,
+    /// Values in units of `1 / NATIVE_UNITS` seconds.
+    native: NativeHistogram,
 }
 
 impl Buckets {
-    /// Counts of the buckets, followed by zeros without end: take as many as there are buckets.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
-        self.counts.iter().copied().chain(std::iter::repeat(0))
+    /// Counts of the classic buckets, followed by zeros without end: take as many as there are buckets.
+    pub(crate) fn classic(&self) -> impl Iterator<Item = u64> {
+        self.classic.iter().copied().chain(std::iter::repeat(0))
     }
 
-    fn add(&mut self, edges: &[f64], seconds: f64, count: u64) {
-        if self.counts.is_empty() {
-            self.counts = vec![0; edges.len() + 1];
-        }
-        self.counts[bucket_of(edges, seconds)] += count;
-        self.native.add(seconds, count);
+    /// Numbers and counts of the native buckets with values, lowest first. Prometheus' bucket `n` holds values
+    /// in `(2^((n-1)/8), 2^(n/8)]` seconds.
+    pub(crate) fn native(&self) -> impl Iterator<Item = (i32, u64)> {
+        self.native.indexed().map(|(index, count)| (index + 1 - NATIVE_SHIFT, count))
     }
 
-    fn record(&mut self, edges: &[f64], value_ms: f64) {
+    /// Number of values of zero.
+    pub(crate) const fn zero(&self) -> u64 {
+        self.native.zero()
+    }
+
+    /// Sum of the values, in seconds.
+    pub(crate) const fn sum(&self) -> f64 {
+        self.native.sum() / NATIVE_UNITS
+    }
+
+    pub(crate) fn record(&mut self, edges: &[f64], value_ms: f64) {
         // Division makes 100 ms exactly the double `0.1`; multiplication would not.
         let seconds = value_ms / 1_000.0;
-        self.add(edges, seconds, 1);
-        self.sum += seconds;
+        *self.slot(edges, seconds) += 1;
+        self.native.record(seconds * NATIVE_UNITS);
     }
 
-    /// An exponential bucket that contains an edge is counted above that edge.
+    /// An exponential bucket counts as its upper edge, so one that contains a classic edge counts above it.
     fn fold(&mut self, edges: &[f64], histogram: &Histogram) {
-        if histogram.zero() > 0 {
-            self.add(edges, 0.0, histogram.zero());
+        if histogram.is_empty() {
+            return;
         }
+        *self.slot(edges, 0.0) += histogram.zero();
+        let mut native = Vec::new();
         for bucket in histogram.buckets() {
-            self.add(edges, bucket.upper / 1_000.0, bucket.count);
+            let seconds = bucket.upper / 1_000.0;
+            *self.slot(edges, seconds) += bucket.count;
+            native.push((NativeHistogram::index_of(seconds * NATIVE_UNITS), bucket.count));
         }
-        self.sum += histogram.sum() / 1_000.0;
+        let sum = histogram.sum() / 1_000.0 * NATIVE_UNITS;
+        let native = NativeHistogram::from_indexed(histogram.zero(), sum, native);
+        self.native.merge(&native.expect("every index is that of a value"));
+    }
+
+    fn slot(&mut self, edges: &[f64], seconds: f64) -> &mut u64 {
+        if self.classic.is_empty() {
+            self.classic = vec![0; edges.len() + 1];
+        }
+        &mut self.classic[bucket_of(edges, seconds)]
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.classic) + size_of_val(self.native.dense().1)
     }
 }
 
@@ -229,25 +252,28 @@ impl CumulativeStats {
     /// Bytes for the store.
     pub(crate) fn encode(&mut self) -> Vec<u8> {
         self.fold_gaps();
-        blob_encoding::encode(FORMAT_VERSION, &(self.stored(), self.broken))
-    }
-
-    fn stored(&self) -> Stored {
-        Stored {
-            outcomes: self.outcomes().map(|(outcome, count)| (outcome.as_str().to_owned(), count)).collect(),
-            defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
-            output_tokens: self.output_tokens,
-            histograms: self.histograms.to_vec(),
-        }
+        let histograms = self.histograms.iter();
+        blob_encoding::encode(
+            FORMAT_VERSION,
+            &Stored {
+                outcomes: self
+                    .outcomes()
+                    .map(|(outcome, count)| (outcome.as_str().to_owned(), count))
+                    .collect(),
+                defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
+                broken: self.broken,
+                output_tokens: self.output_tokens,
+                histograms: histograms
+                    .map(|buckets| (buckets.classic.clone(), StoredHistogram::from(&buckets.native)))
+                    .collect(),
+            },
+        )
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
-        let (stored, broken): (Stored, u64) = match bytes.first() {
-            // The number of earlier broken streams is unknown: the count starts at 0.
-            Some(&WITHOUT_BROKEN) => (blob_encoding::decode(WITHOUT_BROKEN, bytes)?, 0),
-            _ => blob_encoding::decode(FORMAT_VERSION, bytes)?,
-        };
-        let mut total = Self { broken, output_tokens: stored.output_tokens, ..Self::default() };
+        let stored: Stored = blob_encoding::decode(FORMAT_VERSION, bytes)?;
+        let mut total =
+            Self { broken: stored.broken, output_tokens: stored.output_tokens, ..Self::default() };
         blob_encoding::restore_counts(
             &stored.outcomes,
             Outcome::ALL.map(Outcome::as_str).as_slice(),
@@ -258,14 +284,11 @@ impl CumulativeStats {
         if stored.histograms.len() > total.histograms.len() {
             return Err(UnreadableBlob);
         }
-        for (classic, mut stored) in PrometheusHistogram::ALL.into_iter().zip(stored.histograms) {
-            if !stored.counts.is_empty() && stored.counts.len() != classic.edges().len() + 1 {
+        for (histogram, (classic, native)) in PrometheusHistogram::ALL.into_iter().zip(stored.histograms) {
+            if !classic.is_empty() && classic.len() != histogram.edges().len() + 1 {
                 return Err(UnreadableBlob);
             }
-            if stored.counts.iter().all(|count| *count == 0) {
-                stored.counts = Vec::new();
-            }
-            total.histograms[classic as usize] = stored;
+            total.histograms[histogram as usize] = Buckets { classic, native: native.try_into()? };
         }
         Ok(total)
     }
@@ -273,24 +296,35 @@ impl CumulativeStats {
 
 impl MemorySize for CumulativeStats {
     fn bytes(&self) -> usize {
-        let buckets = |held: &Buckets| size_of_val(&*held.counts) + held.native.bytes();
         size_of::<Self>()
-            + self.histograms.iter().map(buckets).sum::<usize>()
+            + self.histograms.iter().map(Buckets::bytes).sum::<usize>()
             + size_of_val(self.unfolded_gaps.dense().1)
     }
 }
 
-/// Version of the format that includes the number of broken streams.
-const FORMAT_VERSION: u8 = 2;
-/// Version of the format of 0.1.0, without that number.
-const WITHOUT_BROKEN: u8 = 1;
+/// Schema of the native buckets, as Prometheus names it: `2^NATIVE_SCHEMA` per doubling.
+///
+/// Eight per doubling, 9.05 % wide, is the usual choice of Prometheus' own client libraries. A series from 10
+/// ms to a minute takes 100 of their 160 buckets, and can be summed with theirs.
+pub(crate) const NATIVE_SCHEMA: u8 = 3;
+
+type NativeHistogram = ExponentialHistogram<NATIVE_SCHEMA>;
+
+/// The lowest bucket of an exponential histogram ends at about 0.001 of its unit, and inter-chunk latencies may be
+/// shorter than a thousandth of a second. A power of two keeps the edges that Prometheus has.
+const NATIVE_UNITS: f64 = 1_024.0;
+const NATIVE_SHIFT: i32 = 10 << NATIVE_SCHEMA;
+
+/// Version of the format.
+const FORMAT_VERSION: u8 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
+    broken: u64,
     output_tokens: u64,
-    histograms: Vec<Buckets>,
+    histograms: Vec<(Vec<u64>, StoredHistogram)>,
 }
 
 /// Dense where chat latencies are. There are edges at 1, 1.5 and 2 times every p95 target and at twice every
@@ -306,6 +340,8 @@ const CHUNK_GAP_EDGES: [f64; 13] =
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn report(ttft_ms: f64) -> StreamReport {
@@ -327,7 +363,7 @@ mod tests {
             let mut total = CumulativeStats::default();
             total.add(&report(edge * 1_000.0));
             let at = FIRST_TOKEN_EDGES.iter().position(|known| *known == edge).unwrap();
-            assert_eq!(total.buckets(PrometheusHistogram::FirstToken).counts[at], 1, "{edge}");
+            assert_eq!(total.buckets(PrometheusHistogram::FirstToken).classic[at], 1, "{edge}");
         }
     }
 
@@ -335,7 +371,7 @@ mod tests {
     fn a_value_above_every_edge_is_still_counted() {
         let mut total = CumulativeStats::default();
         total.add(&report(61_000.0));
-        assert_eq!(total.buckets(PrometheusHistogram::FirstToken).counts.last(), Some(&1));
+        assert_eq!(total.buckets(PrometheusHistogram::FirstToken).classic.last(), Some(&1));
     }
 
     #[test]
@@ -344,7 +380,7 @@ mod tests {
         total.add(&report(100.0));
         total.fold_gaps();
         let gaps = total.buckets(PrometheusHistogram::ChunkGap);
-        assert_eq!(gaps.counts[..4], [1, 0, 0, 1], "24.9 ms lies in a bucket that reaches beyond 25 ms");
+        assert_eq!(gaps.classic[..4], [1, 0, 0, 1], "24.9 ms lies in a bucket that reaches beyond 25 ms");
     }
 
     #[test]
@@ -378,12 +414,45 @@ mod tests {
         }
     }
 
+    fn of(values: &[f64]) -> Buckets {
+        let mut buckets = Buckets::default();
+        for seconds in values {
+            buckets.record(&[], seconds * 1_000.0);
+        }
+        buckets
+    }
+
+    fn native(values: &[f64]) -> Vec<(i32, u64)> {
+        of(values).native().collect()
+    }
+
     #[test]
-    fn an_encoding_without_broken_streams_is_read_with_none_broken() {
-        let mut total = CumulativeStats::default();
-        total.add(&report(700.0));
-        total.fold_gaps();
-        let before = blob_encoding::encode(WITHOUT_BROKEN, &total.stored());
-        assert_eq!(CumulativeStats::decode(&before), Ok(CumulativeStats { broken: 0, ..total }));
+    fn a_native_edge_belongs_to_the_bucket_below_it() {
+        assert_eq!(native(&[1.0]), [(0, 1)]);
+        assert_eq!(native(&[1.0000001, 2.0]), [(1, 1), (8, 1)]);
+        assert_eq!(native(&[0.5]), [(-8, 1)]);
+    }
+
+    #[test]
+    fn a_tenth_of_a_millisecond_has_a_native_bucket_of_its_own() {
+        assert_ne!(native(&[0.0001]), native(&[0.0005]));
+    }
+
+    #[test]
+    fn a_zero_is_in_no_native_bucket() {
+        let zero = of(&[0.0]);
+        assert_eq!((zero.native().count(), zero.zero(), zero.sum()), (0, 1, 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_lies_in_its_native_bucket(exponents in prop::collection::vec(-5.0..6.0f64, 1..100)) {
+            for exponent in exponents {
+                let value = 10f64.powf(exponent);
+                let number = native(&[value])[0].0;
+                let edge = |number: i32| 2f64.powf(f64::from(number) / 8.0);
+                prop_assert!(edge(number - 1) < value * (1.0 + 1e-12) && value <= edge(number) * (1.0 + 1e-12));
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::blob_encoding::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
+use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
 use crate::aggregate::censored_wait::{EndedBy, censored_wait};
 use crate::aggregate::metric::{CensoredMetrics, Metric};
 /// Sources of server timing that are counted separately; any other counts as the last.
@@ -196,22 +196,8 @@ impl WindowStats {
 
     /// The same, with only the distributions in `metrics`.
     pub(crate) fn decode_only(bytes: &[u8], metrics: &[Metric]) -> Result<Self, UnreadableBlob> {
-        match bytes.first() {
-            Some(&STEPPED) => {
-                Self::restore(blob_encoding::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?, metrics)
-            }
-            _ => Self::restore(
-                blob_encoding::decode::<Stored<StoredHistogram>>(FORMAT_VERSION, bytes)?,
-                metrics,
-            ),
-        }
-    }
-
-    fn restore<H>(stored: Stored<H>, metrics: &[Metric]) -> Result<Self, UnreadableBlob>
-    where
-        Histogram: TryFrom<H, Error = UnreadableBlob>,
-    {
-        let histogram = |(metric, stored): (u8, H)| {
+        let stored: Stored = blob_encoding::decode(FORMAT_VERSION, bytes)?;
+        let histogram = |(metric, stored): (u8, StoredHistogram)| {
             let metric = Metric::ALL.into_iter().find(|known| *known as u8 == metric).ok_or(UnreadableBlob);
             let asked = metric.map(|metric| metrics.contains(&metric).then_some(metric)).transpose()?;
             Some(asked.and_then(|metric| Ok((metric, stored.try_into()?))))
@@ -307,14 +293,12 @@ pub(crate) struct Parts {
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
-/// Version of the format that is written.
+/// Version of the format.
 const FORMAT_VERSION: u8 = 2;
-/// Version of the format of 0.1.0.
-const STEPPED: u8 = 1;
 
 /// Words instead of positions: a new outcome in the middle does not move the others.
 #[derive(Serialize, Deserialize)]
-struct Stored<H> {
+struct Stored {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
     sources: Vec<(String, u64)>,
@@ -322,7 +306,7 @@ struct Stored<H> {
     within_slo: u64,
     input_tokens: u64,
     output_tokens: u64,
-    histograms: Vec<(u8, H)>,
+    histograms: Vec<(u8, StoredHistogram)>,
 }
 
 #[cfg(test)]

@@ -185,7 +185,7 @@ impl Scrape {
             let buckets = s.total.buckets(classic);
             let mut histogram = cumulate(classic.edges(), buckets);
             if let Some(exemplars) = &self.exemplars {
-                native::add_native(&mut histogram, &buckets.native);
+                native::add_native(&mut histogram, buckets);
                 // The text encoder adds the `+Inf` bucket by itself.
                 histogram.bucket.push(bucket(f64::INFINITY, histogram.sample_count()));
                 for (at, bucket) in histogram.bucket.iter_mut().enumerate() {
@@ -345,13 +345,13 @@ fn gauge(labels: Vec<LabelPair>, value: f64) -> Metric {
 fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
     let mut histogram = Histogram::default();
     let mut so_far = 0;
-    let cumulative = edges.iter().zip(buckets.counts()).map(|(edge, count)| {
+    let cumulative = edges.iter().zip(buckets.classic()).map(|(edge, count)| {
         so_far += count;
         bucket(*edge, so_far)
     });
     histogram.set_bucket(cumulative.collect());
-    histogram.set_sample_count(buckets.counts().take(edges.len() + 1).sum());
-    histogram.set_sample_sum(buckets.sum);
+    histogram.set_sample_count(buckets.classic().take(edges.len() + 1).sum());
+    histogram.set_sample_sum(buckets.sum());
     histogram
 }
 

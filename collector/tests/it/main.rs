@@ -15,7 +15,6 @@ mod harness;
 mod hostile;
 mod ingest;
 mod live;
-mod migrations;
 mod operations;
 mod otlp;
 mod process;

@@ -62,7 +62,7 @@ fn bytes_of_an_unknown_layout_are_unreadable() {
 #[test]
 fn sources_of_another_version_count_as_other() {
     let sources = ["comment", "server_timing", "other"].map(|source| (source.to_owned(), 2)).to_vec();
-    let stored = Stored::<StoredHistogram> {
+    let stored = Stored {
         outcomes: Vec::new(),
         defects: Vec::new(),
         sources,

@@ -7,8 +7,7 @@ use super::wire::{
     AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, KeyValue, Metric, NumberPoint, Request,
     Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
 };
-use crate::aggregate::cumulative_stats::{self, CumulativeStats, PrometheusHistogram};
-use crate::aggregate::native_histogram::SCHEMA;
+use crate::aggregate::cumulative_stats::{self, CumulativeStats, NATIVE_SCHEMA, PrometheusHistogram};
 use crate::aggregate::series::Series;
 use crate::config::{self, Temporality};
 
@@ -66,9 +65,7 @@ impl SeriesNumbers {
 
 impl ExponentialBuckets {
     fn of(buckets: &cumulative_stats::Buckets) -> Self {
-        let native = &buckets.native;
-        let numbered = native.runs().flat_map(|(first, run)| (first..).zip(run.iter().copied()));
-        Self { sum: buckets.sum, zero: native.zero(), counts: numbered.collect() }
+        Self { sum: buckets.sum(), zero: buckets.zero(), counts: buckets.native().collect() }
     }
 
     fn since(&self, before: &Self) -> Self {
@@ -93,7 +90,7 @@ impl ExponentialBuckets {
             time_unix_nano: span.now_ns,
             count: self.count(),
             sum: Some(self.sum),
-            scale: i32::from(SCHEMA),
+            scale: i32::from(NATIVE_SCHEMA),
             zero_count: self.zero,
             // Prometheus numbers a bucket by its upper edge, OTLP by its lower one.
             positive: Some(Buckets { offset: first - 1, bucket_counts: dense.collect() }),
