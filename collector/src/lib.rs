@@ -38,6 +38,7 @@ mod cli;
 
 pub mod fuzzing;
 
+pub use aggregate::metric::{METRICS, MetricDefinition, MetricLabels};
 pub use cli::backup::{BackupError, backup};
 pub use cli::grafana::grafana;
 pub use cli::healthcheck::{HealthcheckError, healthcheck};

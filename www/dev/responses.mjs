@@ -23,7 +23,7 @@ const METRICS = {
   overhead: (s) => [s.server && Math.max(0, s.ttft_ms - s.server.ttft_ms)],
   e2e: (s) => [s.e2e_ms],
   tpot: (s) => [s.tpot_ms],
-  gap: (s) => gapValues(s.gaps),
+  inter_chunk_latency: (s) => gapValues(s.gaps),
 };
 
 export function windowOf(query, now) {

@@ -22,7 +22,14 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
 /// Writes the generated types and tables.
 pub(crate) fn generate(root: &Path) -> Result<()> {
-    run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate"]))
+    run_generators(root, &[])
+}
+
+/// The table of report fields and the table of metrics have a generator each.
+fn run_generators(root: &Path, arguments: &[&str]) -> Result<()> {
+    ["beacon", "collector"].into_iter().try_for_each(|package| {
+        run(cargo(root, &["run", "--quiet", "-p", package, "--example", "generate", "--"]).args(arguments))
+    })
 }
 
 /// Everything, from a fresh clone.
@@ -77,9 +84,7 @@ fn fast(root: &Path, checks: &mut Checks) {
                 .args(["--", "-D", "warnings"]))
         })
     });
-    checks.stage("generated files", || {
-        run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate", "--", "--check"]))
-    });
+    checks.stage("generated files", || run_generators(root, &["--check"]));
     checks.stage("pages: types", || {
         PAGES.iter().try_for_each(|folder| {
             let folder = root.join(folder);

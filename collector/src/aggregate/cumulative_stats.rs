@@ -5,115 +5,8 @@ use beacon::{Defect, ExponentialHistogram, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
-use crate::aggregate::censored_wait::{EndedBy, censored_wait};
+use crate::aggregate::metric::{METRICS, Metric, Value, exported};
 use crate::aggregate::write_back_cache::MemorySize;
-
-/// A Prometheus histogram of each series. The number is its position in stored bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PrometheusHistogram {
-    FirstToken = 0,
-    FirstVisible = 1,
-    Request = 2,
-    Generation = 3,
-    ServerFirstToken = 4,
-    Overhead = 5,
-    TimePerToken = 6,
-    ChunkGap = 7,
-    FirstPaint = 8,
-    AbandonedWait = 9,
-}
-
-impl PrometheusHistogram {
-    pub(crate) const ALL: [Self; 10] = [
-        Self::FirstToken,
-        Self::FirstVisible,
-        Self::Request,
-        Self::Generation,
-        Self::ServerFirstToken,
-        Self::Overhead,
-        Self::TimePerToken,
-        Self::ChunkGap,
-        Self::FirstPaint,
-        Self::AbandonedWait,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::FirstToken => "llm_first_token_duration_seconds",
-            Self::FirstVisible => "llm_rum_first_visible_duration_seconds",
-            Self::Request => "llm_request_duration_seconds",
-            Self::Generation => "llm_generation_duration_seconds",
-            Self::ServerFirstToken => "llm_rum_server_first_token_duration_seconds",
-            Self::Overhead => "llm_rum_first_token_overhead_seconds",
-            Self::TimePerToken => "llm_rum_time_per_output_token_seconds",
-            Self::ChunkGap => "llm_rum_chunk_gap_seconds",
-            Self::FirstPaint => "llm_rum_first_paint_duration_seconds",
-            Self::AbandonedWait => "llm_rum_abandoned_wait_seconds",
-        }
-    }
-
-    pub(crate) const fn help(self) -> &'static str {
-        match self {
-            Self::FirstToken => {
-                "Time from the request to the first generated token, measured in the browser."
-            }
-            Self::FirstVisible => {
-                "Time from the request to the first visible token, measured in the browser."
-            }
-            Self::Request => "Time from the request to the last generated token, measured in the browser.",
-            Self::Generation => {
-                "Time from first to last token, measured by the server; only streams with this figure."
-            }
-            Self::ServerFirstToken => "Time to first token, measured by the server.",
-            Self::Overhead => "Browser minus server time to first token, of the same stream.",
-            Self::TimePerToken => {
-                "Time per output token after the first, based on the provider's token count."
-            }
-            Self::ChunkGap => "Time between two reads that carried generated text.",
-            Self::FirstPaint => {
-                "Time from the request to the first frame that shows the first visible token."
-            }
-            Self::AbandonedWait => {
-                "Time from the request to the end of streams abandoned before a visible token."
-            }
-        }
-    }
-
-    /// Upper bounds in seconds. They must be the same on every collector, or sums over collectors are wrong.
-    pub(crate) const fn edges(self) -> &'static [f64] {
-        match self {
-            Self::FirstToken
-            | Self::FirstVisible
-            | Self::FirstPaint
-            | Self::ServerFirstToken
-            | Self::AbandonedWait => &FIRST_TOKEN_EDGES,
-            Self::Request | Self::Generation => &DURATION_EDGES,
-            Self::Overhead => &OVERHEAD_EDGES,
-            Self::TimePerToken => &TIME_PER_TOKEN_EDGES,
-            Self::ChunkGap => &CHUNK_GAP_EDGES,
-        }
-    }
-
-    /// The value that a report adds to it. `None` if the report does not have it, and for inter-chunk
-    /// latencies, which a report has as a histogram.
-    pub(crate) fn value_ms(self, report: &StreamReport) -> Option<f64> {
-        match self {
-            Self::FirstToken => report.ttft_ms,
-            Self::FirstVisible => report.ttfv_ms,
-            Self::FirstPaint => report.ttfp_ms,
-            Self::Request => report.e2e_ms,
-            Self::Generation => report.server.as_ref()?.generation_ms,
-            Self::ServerFirstToken => report.server.as_ref()?.ttft_ms,
-            Self::Overhead => report.overhead_ms().map(|overhead_ms| overhead_ms.max(0.0)),
-            Self::TimePerToken => report.tpot_ms,
-            Self::AbandonedWait => match censored_wait(report, report.ttfv_ms)? {
-                (EndedBy::User, wait_ms) => Some(wait_ms),
-                (EndedBy::Failure, _) => None,
-            },
-            Self::ChunkGap => None,
-        }
-    }
-}
 
 /// One histogram, in classic and in native buckets.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -123,6 +16,9 @@ pub(crate) struct Buckets {
     classic: Vec<u64>,
     /// Values in units of `1 / NATIVE_UNITS` seconds.
     native: NativeHistogram,
+    /// Values that are in no bucket yet. To find the buckets for the histogram of one report costs more than
+    /// everything else that is counted of it, and for the sum of a thousand reports it costs no more.
+    unfolded: Option<Box<Histogram>>,
 }
 
 impl Buckets {
@@ -154,11 +50,13 @@ impl Buckets {
         self.native.record(seconds * NATIVE_UNITS);
     }
 
+    fn merge(&mut self, histogram: &Histogram) {
+        self.unfolded.get_or_insert_default().merge(histogram);
+    }
+
     /// An exponential bucket counts as its upper edge, so one that contains a classic edge counts above it.
-    fn fold(&mut self, edges: &[f64], histogram: &Histogram) {
-        if histogram.is_empty() {
-            return;
-        }
+    fn fold(&mut self, edges: &[f64]) {
+        let Some(histogram) = self.unfolded.take().filter(|histogram| !histogram.is_empty()) else { return };
         *self.slot(edges, 0.0) += histogram.zero();
         let mut native = Vec::new();
         for bucket in histogram.buckets() {
@@ -179,7 +77,10 @@ impl Buckets {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&*self.classic) + size_of_val(self.native.dense().1)
+        let unfolded = |histogram: &Histogram| size_of_val(histogram) + size_of_val(histogram.dense().1);
+        size_of_val(&*self.classic)
+            + size_of_val(self.native.dense().1)
+            + self.unfolded.as_deref().map_or(0, unfolded)
     }
 }
 
@@ -196,10 +97,8 @@ pub(crate) struct CumulativeStats {
     /// Eligible streams that did not arrive intact.
     pub(crate) broken: u64,
     pub(crate) output_tokens: u64,
-    histograms: [Buckets; PrometheusHistogram::ALL.len()],
-    /// Inter-chunk latencies that are in no bucket yet. To find the buckets for one report costs more than
-    /// everything else that is counted of it, and for the sum of a thousand reports it costs no more.
-    unfolded_gaps: Histogram,
+    /// Empty for metrics that are not exported.
+    histograms: [Buckets; METRICS.len()],
 }
 
 impl CumulativeStats {
@@ -210,25 +109,27 @@ impl CumulativeStats {
         }
         self.broken += u64::from(report.outcome.is_eligible() && !report.is_intact());
         self.output_tokens += report.output_tokens.unwrap_or(0);
-        for classic in PrometheusHistogram::ALL {
-            if let Some(value_ms) = classic.value_ms(report) {
-                self.histograms[classic as usize].record(classic.edges(), value_ms);
+        for (definition, export) in exported() {
+            let buckets = &mut self.histograms[definition.metric as usize];
+            match definition.value {
+                Value::One(of) => {
+                    of(report).into_iter().for_each(|value_ms| buckets.record(export.edges, value_ms));
+                }
+                Value::Many(of) => of(report).into_iter().for_each(|values| buckets.merge(values)),
             }
         }
-        if let Some(gaps) = &report.gaps {
-            self.unfolded_gaps.merge(gaps);
+    }
+
+    fn fold(&mut self) {
+        for (definition, export) in exported() {
+            self.histograms[definition.metric as usize].fold(export.edges);
         }
     }
 
-    fn fold_gaps(&mut self) {
-        let gaps = std::mem::take(&mut self.unfolded_gaps);
-        self.histograms[PrometheusHistogram::ChunkGap as usize]
-            .fold(PrometheusHistogram::ChunkGap.edges(), &gaps);
-    }
-
-    /// Buckets of a histogram. Inter-chunk latencies are added to them by [`encode`](Self::encode).
-    pub(crate) const fn buckets(&self, classic: PrometheusHistogram) -> &Buckets {
-        &self.histograms[classic as usize]
+    /// Buckets of an exported metric. Values that reports have as histograms are added by
+    /// [`encode`](Self::encode).
+    pub(crate) const fn buckets(&self, metric: Metric) -> &Buckets {
+        &self.histograms[metric as usize]
     }
 
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
@@ -251,8 +152,8 @@ impl CumulativeStats {
 
     /// Bytes for the store.
     pub(crate) fn encode(&mut self) -> Vec<u8> {
-        self.fold_gaps();
-        let histograms = self.histograms.iter();
+        self.fold();
+        let histograms = METRICS.iter().zip(&self.histograms);
         blob_encoding::encode(
             FORMAT_VERSION,
             &Stored {
@@ -264,7 +165,11 @@ impl CumulativeStats {
                 broken: self.broken,
                 output_tokens: self.output_tokens,
                 histograms: histograms
-                    .map(|buckets| (buckets.classic.clone(), StoredHistogram::from(&buckets.native)))
+                    .filter(|(_, buckets)| !buckets.classic.is_empty())
+                    .map(|(definition, buckets)| {
+                        let native = StoredHistogram::from(&buckets.native);
+                        (definition.stored_as, buckets.classic.clone(), native)
+                    })
                     .collect(),
             },
         )
@@ -281,14 +186,14 @@ impl CumulativeStats {
         )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
         blob_encoding::restore_counts(&stored.defects, &defects, &mut total.defects)?;
-        if stored.histograms.len() > total.histograms.len() {
-            return Err(UnreadableBlob);
-        }
-        for (histogram, (classic, native)) in PrometheusHistogram::ALL.into_iter().zip(stored.histograms) {
-            if !classic.is_empty() && classic.len() != histogram.edges().len() + 1 {
+        for (number, classic, native) in stored.histograms {
+            let metric = Metric::of_stored(number).ok_or(UnreadableBlob)?;
+            let export = metric.definition().export.as_ref().ok_or(UnreadableBlob)?;
+            if classic.len() != export.edges.len() + 1 {
                 return Err(UnreadableBlob);
             }
-            total.histograms[histogram as usize] = Buckets { classic, native: native.try_into()? };
+            let native = native.try_into()?;
+            total.histograms[metric as usize] = Buckets { classic, native, unfolded: None };
         }
         Ok(total)
     }
@@ -296,9 +201,7 @@ impl CumulativeStats {
 
 impl MemorySize for CumulativeStats {
     fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.histograms.iter().map(Buckets::bytes).sum::<usize>()
-            + size_of_val(self.unfolded_gaps.dense().1)
+        size_of::<Self>() + self.histograms.iter().map(Buckets::bytes).sum::<usize>()
     }
 }
 
@@ -324,25 +227,15 @@ struct Stored {
     defects: Vec<(String, u64)>,
     broken: u64,
     output_tokens: u64,
-    histograms: Vec<(Vec<u64>, StoredHistogram)>,
+    histograms: Vec<(u8, Vec<u64>, StoredHistogram)>,
 }
-
-/// Dense where chat latencies are. There are edges at 1, 1.5 and 2 times every p95 target and at twice every
-/// p99 target, so that alerts can count the streams on one side of an edge.
-const FIRST_TOKEN_EDGES: [f64; 18] =
-    [0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.25, 3.0, 4.0, 5.0, 7.5, 10.0, 20.0, 30.0, 60.0];
-const DURATION_EDGES: [f64; 11] = [0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 120.0, 300.0];
-const OVERHEAD_EDGES: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
-const TIME_PER_TOKEN_EDGES: [f64; 12] =
-    [0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.2, 0.5, 1.0];
-const CHUNK_GAP_EDGES: [f64; 13] =
-    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0];
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::aggregate::metric::FIRST_TOKEN_EDGES;
 
     fn report(ttft_ms: f64) -> StreamReport {
         let mut gaps = Histogram::default();
@@ -363,7 +256,7 @@ mod tests {
             let mut total = CumulativeStats::default();
             total.add(&report(edge * 1_000.0));
             let at = FIRST_TOKEN_EDGES.iter().position(|known| *known == edge).unwrap();
-            assert_eq!(total.buckets(PrometheusHistogram::FirstToken).classic[at], 1, "{edge}");
+            assert_eq!(total.buckets(Metric::Ttft).classic[at], 1, "{edge}");
         }
     }
 
@@ -371,15 +264,15 @@ mod tests {
     fn a_value_above_every_edge_is_still_counted() {
         let mut total = CumulativeStats::default();
         total.add(&report(61_000.0));
-        assert_eq!(total.buckets(PrometheusHistogram::FirstToken).classic.last(), Some(&1));
+        assert_eq!(total.buckets(Metric::Ttft).classic.last(), Some(&1));
     }
 
     #[test]
     fn an_inter_chunk_bucket_across_an_edge_counts_above_it() {
         let mut total = CumulativeStats::default();
         total.add(&report(100.0));
-        total.fold_gaps();
-        let gaps = total.buckets(PrometheusHistogram::ChunkGap);
+        total.fold();
+        let gaps = total.buckets(Metric::InterChunkLatency);
         assert_eq!(gaps.classic[..4], [1, 0, 0, 1], "24.9 ms lies in a bucket that reaches beyond 25 ms");
     }
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::aggregate::metric;
+
 /// A query parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameter {
@@ -71,11 +73,8 @@ pub(crate) const FILTERS: [Parameter; 5] = [
     text("country", "Only this country: a two-letter code, `other` or `unknown`."),
 ];
 
-pub(crate) const METRIC: Parameter = word(
-    "metric",
-    &["ttfv", "ttft", "ttfp", "e2e", "tpot", "gap", "server_ttft", "overhead"],
-    "Metric of the distribution. Default ttfv.",
-);
+pub(crate) const METRIC: Parameter =
+    word("metric", metric::SELECTABLE, "Metric of the distribution. Default ttfv.");
 pub(crate) const WAIT: Parameter =
     word("metric", &["ttfv", "ttft"], "Wait for visible text (ttfv) or for any text (ttft). Default ttfv.");
 pub(crate) const STEP: Parameter =

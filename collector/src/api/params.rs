@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::param_schema::{COMMON, LATEST_MS, Parameter};
 use super::state::ApiState;
-use crate::aggregate::metric::Metric;
+use crate::aggregate::metric::{self, Metric};
 use crate::http::error::{ApiError, Reason};
 use crate::store::query::{Filter, WindowsQuery};
 use crate::store::rollups::key::ROLLUP_MINUTES;
@@ -110,10 +110,9 @@ impl Params {
     /// The requested metric with its name; by default the time to first visible token.
     pub(super) fn metric(&self) -> Result<(&'static str, Metric), ApiError> {
         let asked = self.get("metric").unwrap_or("ttfv");
-        METRICS.into_iter().find(|(name, _)| *name == asked).ok_or_else(|| {
-            let known = METRICS.map(|(name, _)| name).join(", ");
-            bad(format!("`metric` must be one of {known}"))
-        })
+        let metric = Metric::of_id(asked)
+            .ok_or_else(|| bad(format!("`metric` must be one of {}", metric::SELECTABLE.join(", "))))?;
+        Ok((metric.id(), metric))
     }
 
     /// The requested number of results; 50 by default.
@@ -336,17 +335,6 @@ const RANGES: [(&str, i64); 6] = [
 
 /// In minutes: steps that align with whole hours and days.
 const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
-
-const METRICS: [(&str, Metric); 8] = [
-    ("ttfv", Metric::Ttfv),
-    ("ttft", Metric::Ttft),
-    ("ttfp", Metric::Ttfp),
-    ("e2e", Metric::E2e),
-    ("tpot", Metric::Tpot),
-    ("gap", Metric::Gap),
-    ("server_ttft", Metric::ServerTtft),
-    ("overhead", Metric::Overhead),
-];
 
 const USUAL_POINTS: i64 = 120;
 const MOST_POINTS: i64 = 3_000;

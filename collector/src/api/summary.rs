@@ -12,7 +12,7 @@ use super::params::{CompareTo, Params, Range};
 use super::percentiles::Quantiles;
 use super::ratio::Ratio;
 use super::state::ApiState;
-use super::stream_stats::{Errors, SHOWN, StreamStats};
+use super::stream_stats::{Errors, StreamStats};
 use super::targets_in_view::{TargetsInView, TargetsOf};
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
@@ -119,8 +119,9 @@ struct Read {
 
 impl Read {
     fn from(store: &Backend<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+        let shown = StreamStats::metrics();
         let by_use_case =
-            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &shown), Dimension::UseCase);
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
             let metrics = Metric::Ttfv.with_censored();

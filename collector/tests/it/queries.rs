@@ -300,7 +300,10 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
     for (path, columns) in [
         ("timeseries", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
-        ("timeseries?metric=gap", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
+        (
+            "timeseries?metric=inter_chunk_latency",
+            &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}"),
+        ),
         ("abandonment", "wait_ms,waiting,share,lower,upper"),
         ("histogram", "lower_ms,upper_ms,count"),
         ("heatmap", "t,lower_ms,upper_ms,count"),

@@ -48,7 +48,7 @@ async fn a_replay_of_listed_streams_gives_the_same_summary() {
         "ttft",
         "e2e",
         "tpot",
-        "gap",
+        "inter_chunk_latency",
         "integrity",
         "availability",
         "errors",

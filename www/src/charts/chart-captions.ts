@@ -3,12 +3,12 @@ import type {
   Breakdown,
   Compare,
   HistogramAnswer,
-  Metric,
   Percentiles,
   Range,
   Targets,
   Timeseries,
 } from "../api/api-types";
+import { METRIC_LABELS, type Metric } from "../api/metrics";
 import {
   count,
   duration,
@@ -19,7 +19,7 @@ import {
   valueLabel,
   type MaybeNumber,
 } from "../format";
-import { hasTargets, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { DIMENSIONS, type View } from "../url";
 
 const RANGE_LABELS: Record<Range, { last: string; before: string }> = {

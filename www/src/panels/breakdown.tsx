@@ -4,11 +4,12 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { METRIC_LABELS } from "../api/metrics";
 import { breakdownCaption, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
 import { columnDuration, count, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
-import { METRIC_LABELS, MIN_SAMPLES } from "../metric";
+import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { DIMENSIONS, type View } from "../url";
