@@ -265,6 +265,7 @@ async fn every_required_metric_and_bucket_is_there() {
         ("llm_rum_broken_streams_total", "counter"),
         ("llm_rum_first_visible_duration_seconds", "histogram"),
         ("llm_rum_inter_chunk_latency_seconds", "histogram"),
+        ("llm_rum_token_generation_seconds", "histogram"),
         ("llm_rum_first_paint_duration_seconds", "histogram"),
         ("llm_rum_abandoned_wait_seconds", "histogram"),
         ("llm_rum_time_per_output_token_seconds", "histogram"),

@@ -47,6 +47,7 @@ async fn a_replay_of_listed_streams_gives_the_same_summary() {
         "ttfv",
         "ttft",
         "e2e",
+        "generation",
         "tpot",
         "inter_chunk_latency",
         "integrity",

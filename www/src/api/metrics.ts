@@ -8,6 +8,7 @@ export const METRICS = [
   "server_ttft",
   "overhead",
   "e2e",
+  "generation",
   "tpot",
   "inter_chunk_latency",
 ] as const;
@@ -74,6 +75,12 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "End-to-end time",
     phrase: "end-to-end time",
     meaning: "From the request to the last generated text",
+  },
+  generation: {
+    short: "Generation",
+    title: "Token generation time",
+    phrase: "token generation time",
+    meaning: "From the first to the last generated text",
   },
   tpot: {
     short: "TPOT",
