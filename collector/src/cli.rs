@@ -3,5 +3,8 @@
 pub(crate) mod backup;
 pub(crate) mod grafana;
 pub(crate) mod healthcheck;
+pub(crate) mod import;
+mod lines;
 pub(crate) mod prometheus_rules;
 pub(crate) mod replay;
+mod report_line;

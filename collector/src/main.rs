@@ -1,7 +1,7 @@
 //! The `llm-rum` binary: reads arguments and the configuration, then runs one command.
 
 use std::fs::File;
-use std::io::{BufReader, IsTerminal, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -84,6 +84,24 @@ enum Command {
         #[arg(long)]
         site: Option<String>,
     },
+    /// Store a file of reports under the time at which they arrived.
+    ///
+    /// Each line is a single report with `received_ms`, as `jq -c '.streams[]'` writes them from `/v1/streams`, or the
+    /// body of a beacon, which arrives now. The collector of the data folder must be stopped. Exit codes: 0 if all
+    /// lines were stored, 3 if some lines were refused, 1 if the file or the folder cannot be used.
+    Import {
+        /// File with one JSON object per line; `-` reads standard input.
+        file: PathBuf,
+        /// TOML configuration file of the collector, which names the data folder.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Data folder; overrides the configuration.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Site of all lines. Default: the site that a report names, and the first configured site for a body.
+        #[arg(long)]
+        site: Option<String>,
+    },
     /// Exit with 0 if a running collector is ready.
     Healthcheck {
         /// URL of the collector.
@@ -133,6 +151,11 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             writeln!(std::io::stdout(), "{:#}", collector::grafana(&config))?;
         }
         Command::Replay { file, config, site } => return replay(&file, config.as_deref(), site.as_deref()),
+        Command::Import { file, config, data, site } => {
+            let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
+            config.data = data.unwrap_or(config.data);
+            return import(&file, config, site.as_deref());
+        }
         Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
     }
     Ok(ExitCode::SUCCESS)
@@ -228,17 +251,32 @@ fn replay(file: &Path, config: Option<&Path>, site: Option<&str>) -> anyhow::Res
     let config = Draft::read(config, environment())?.finish()?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = i64::try_from(since.as_millis())?;
-    let replayed = if file == Path::new("-") {
-        collector::replay(&config, site, std::io::stdin().lock(), now_ms)?
-    } else {
-        let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
-        collector::replay(&config, site, BufReader::new(opened), now_ms)?
-    };
-    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&replayed)?)?;
+    let replayed = collector::replay(&config, site, open(file)?, now_ms)?;
+    print_json(&replayed)?;
     Ok(if replayed.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(SOME_REFUSED) })
 }
 
-/// Exit code of a replay with refused lines. 2 is the code for invalid arguments.
+fn import(file: &Path, config: Config, site: Option<&str>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let imported = runtime.block_on(collector::import(config, site, open(file)?))?;
+    print_json(&imported)?;
+    Ok(if imported.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(SOME_REFUSED) })
+}
+
+/// Opens a file, or standard input for `-`.
+fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
+    Ok(Box::new(BufReader::new(opened)))
+}
+
+fn print_json(result: &impl serde::Serialize) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(result)?)?)
+}
+
+/// Exit code of a replay or an import with refused lines. 2 is the code for invalid arguments.
 const SOME_REFUSED: u8 = 3;
 
 /// Long enough for a slow body, and shorter than supervisors wait before they kill the process.

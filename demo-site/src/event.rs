@@ -34,6 +34,18 @@ pub(crate) struct Moments {
     pub last_token_ms: f64,
 }
 
+impl Moments {
+    /// Updates the times for an event with `tokens` that is created now.
+    pub(crate) fn create(&mut self, now_ms: f64, wall: Duration, tokens: u32) {
+        self.now_ms = now_ms;
+        self.wall = wall;
+        if tokens > 0 {
+            self.first_token_ms.get_or_insert(now_ms);
+            self.last_token_ms = now_ms;
+        }
+    }
+}
+
 impl Event {
     pub(crate) fn fixed(text: impl Into<String>) -> Self {
         Self { content: Content::Fixed(text.into()), tokens: 0 }

@@ -28,5 +28,5 @@ pub use log::Log;
 pub use page::{Page, PageError};
 pub use router::{app, serve};
 pub use site::Site;
-pub use traffic::{Delivered, Sent, Traffic};
+pub use traffic::{Delivered, History, Sent, Traffic};
 pub use upstream::{Upstream, UpstreamError};

@@ -3,11 +3,11 @@
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use demo_site::{Log, Page, Site, Traffic, Upstream, serve};
+use demo_site::{History, Log, Page, Site, Traffic, Upstream, serve};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -25,6 +25,8 @@ enum Command {
     Serve(ServeArgs),
     /// Read streams from a running demo site and report them to a collector, as a page would.
     Traffic(TrafficArgs),
+    /// Print simulated streams of the past, ready for `llm-rum import`.
+    History(HistoryArgs),
 }
 
 #[derive(Args)]
@@ -62,9 +64,9 @@ struct TrafficArgs {
     /// Collector to report to.
     #[arg(long, default_value = "http://127.0.0.1:8787")]
     collector: String,
-    /// Site key of the reports.
-    #[arg(long, default_value = "demo")]
-    site: String,
+    /// Site key of the reports. Without it, they belong to the sites of `llm-rum.toml`.
+    #[arg(long)]
+    site: Option<String>,
     /// Number of streams.
     #[arg(long, default_value_t = 200)]
     streams: u32,
@@ -74,6 +76,16 @@ struct TrafficArgs {
     /// Maximum number of open streams.
     #[arg(long, default_value_t = 128)]
     concurrency: usize,
+}
+
+#[derive(Args)]
+struct HistoryArgs {
+    /// Length of the history, which ends now.
+    #[arg(long, default_value_t = 60)]
+    minutes: u32,
+    /// Number of streams.
+    #[arg(long, default_value_t = 2400)]
+    streams: u32,
 }
 
 #[tokio::main]
@@ -88,6 +100,7 @@ async fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Serve(args) => run(args).await,
         Command::Traffic(args) => traffic(args).await,
+        Command::History(args) => history(&args),
     }
 }
 
@@ -119,6 +132,16 @@ async fn traffic(args: TrafficArgs) -> anyhow::Result<()> {
     let sent = traffic.send(progress).await.context("the demo site does not answer")?;
     println!("{sent}");
     anyhow::ensure!(sent.delivered.accepted == streams, "not every report was accepted");
+    Ok(())
+}
+
+fn history(args: &HistoryArgs) -> anyhow::Result<()> {
+    let until = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let history = History { until, minutes: args.minutes, streams: args.streams, seed: seed()? };
+    let mut stdout = std::io::stdout().lock();
+    for line in history.lines() {
+        writeln!(stdout, "{line}")?;
+    }
     Ok(())
 }
 

@@ -58,12 +58,13 @@ impl Player {
         // The server flushes if a body has no data ready: yielding keeps two writes apart.
         tokio::task::yield_now().await;
         let (mut made, mut tokens) = (String::new(), 0);
-        while let Some(step) = self.steps.next() {
+        for step in self.steps.by_ref() {
             sleep_until(self.recorder.arrived() + step.at).await;
             match step.act {
                 Act::Schedule => self.moments.scheduled_ms = Some(self.recorder.now_ms()),
                 Act::Make(event) => {
-                    self.mark(event.tokens);
+                    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                    self.moments.create(self.recorder.now_ms(), wall, event.tokens);
                     made.push_str(&event.text(&self.moments));
                     tokens += event.tokens;
                 }
@@ -74,16 +75,6 @@ impl Player {
             }
         }
         self.finish()
-    }
-
-    fn mark(&mut self, tokens: u32) {
-        let moments = &mut self.moments;
-        moments.now_ms = self.recorder.now_ms();
-        moments.wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        if tokens > 0 {
-            moments.first_token_ms.get_or_insert(moments.now_ms);
-            moments.last_token_ms = moments.now_ms;
-        }
     }
 
     fn finish(&mut self) -> Option<Result<Bytes, Cut>> {

@@ -63,6 +63,8 @@ pub(crate) struct Scenario {
 pub(crate) struct Pace {
     /// Time to the first token.
     pub first: Option<Duration>,
+    /// The part of it that the request spends in the queue.
+    pub queue: Option<Duration>,
     /// Time between two deltas.
     pub gap: Option<Duration>,
     /// Number of deltas.
@@ -102,6 +104,7 @@ impl Pace {
         let value: u64 = value.parse().ok().filter(|&value| value <= 60_000)?;
         match key {
             "first" => self.first = Some(Duration::from_millis(value)),
+            "queue" => self.queue = Some(Duration::from_millis(value)),
             "gap" => self.gap = Some(Duration::from_millis(value)),
             // A fault in the middle needs a delta before and after it.
             "deltas" if (2..=2_000).contains(&value) => self.deltas = Some(value as usize),
@@ -119,7 +122,10 @@ impl std::fmt::Display for ScenarioError {
                 write!(f, "no scenario `{name}`; there are {}", names.join(", "))
             }
             Self::Parameter(part) => {
-                write!(f, "`{part}` is none of first=MS, gap=MS (at most 60000) and deltas=N (2 to 2000)")
+                write!(
+                    f,
+                    "`{part}` is none of first=MS, queue=MS, gap=MS (at most 60000) and deltas=N (2 to 2000)"
+                )
             }
         }
     }
@@ -227,10 +233,10 @@ mod tests {
 
     #[test]
     fn a_pace_is_read_from_the_path_segment() {
-        let scenario: Scenario = "stall;first=300;gap=12;deltas=80".parse().unwrap();
+        let scenario: Scenario = "stall;first=300;queue=90;gap=12;deltas=80".parse().unwrap();
         assert_eq!(scenario.row.kind, Kind::Stall);
         let ms = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(scenario.pace, Pace { first: ms(300), gap: ms(12), deltas: Some(80) });
+        assert_eq!(scenario.pace, Pace { first: ms(300), queue: ms(90), gap: ms(12), deltas: Some(80) });
     }
 
     #[test]

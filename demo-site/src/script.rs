@@ -62,7 +62,8 @@ impl Script<'_> {
     fn begin(&mut self, line: &mut Timeline) {
         let dialect = dialect::of(self.answer.api);
         let first = self.first_token();
-        line.now = first.mul_f64(self.rng.share() * 0.2);
+        let seeded = first.mul_f64(self.rng.share() * 0.2);
+        line.now = self.scenario.pace.queue.map_or(seeded, |queue| queue.min(first));
         line.push(Act::Schedule);
         line.send(dialect.opening(self.answer));
         line.now = first;

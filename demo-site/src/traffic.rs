@@ -2,7 +2,9 @@
 //! reports to the collector.
 
 mod deliver;
+mod history;
 mod mix;
+mod simulate;
 mod visit;
 
 use std::collections::BTreeMap;
@@ -18,8 +20,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::answer::Random;
 use crate::upstream::client;
 pub use deliver::Delivered;
-use deliver::Delivery;
-use mix::Visit;
+use deliver::{Delivery, Sender};
+pub use history::History;
+use mix::{State, Visit};
 
 /// Settings of the traffic.
 #[derive(Debug, Clone)]
@@ -28,8 +31,8 @@ pub struct Traffic {
     pub demo: String,
     /// Base URL of the collector.
     pub collector: String,
-    /// Site key for the beacons.
-    pub site: String,
+    /// Site key for the beacons. `None`: each stream has its own site.
+    pub site: Option<String>,
     /// Number of streams.
     pub streams: u32,
     /// Duration over which the starts are spread evenly. If zero, streams start as soon as `concurrency`
@@ -60,7 +63,7 @@ impl Traffic {
         let demo: Arc<str> = self.demo.trim_end_matches('/').into();
         client.get(format!("{demo}/healthz")).send().await?.error_for_status()?;
         let (reports, to_deliver) = mpsc::channel(1_024);
-        let delivery = Delivery::new(client.clone(), &self.collector, &self.site);
+        let delivery = Delivery::new(client.clone(), &self.collector, self.site);
         let delivery = tokio::spawn(delivery.run(to_deliver));
         let permits = Arc::new(Semaphore::new(self.concurrency.max(1)));
         let mut random = Random::new(self.seed);
@@ -70,13 +73,14 @@ impl Traffic {
         for number in 0..self.streams {
             sleep_until(began + self.over.mul_f64(f64::from(number) / f64::from(self.streams))).await;
             let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
-            let visit = Visit::draw(&mut random);
+            let visit = Visit::draw(&mut random, State::NOW);
             let (client, demo, reports) = (client.clone(), Arc::clone(&demo), reports.clone());
             open.spawn(async move {
+                let from = Sender { site: visit.site, country: visit.country };
                 let report = visit.read(&client, &demo).await;
                 drop(permit);
                 let outcome = report.outcome;
-                reports.send(report).await.expect("the delivery reads to the end");
+                reports.send((from, report)).await.expect("the delivery reads to the end");
                 outcome
             });
             while let Some(ended) = open.try_join_next() {

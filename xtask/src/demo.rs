@@ -1,5 +1,6 @@
 //! `cargo xtask demo`: the collector with its dashboard, and the demo site beside it.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -11,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::artefacts::{self, DASHBOARD, DEMO_PAGE, PROBE};
+use crate::paths::target_dir;
 use crate::profile::Profile;
 use crate::run::Guard;
 use crate::steps::Steps;
@@ -25,12 +27,9 @@ pub(crate) struct Options {
     /// Port of the demo site; 0 picks a free one.
     #[arg(long, default_value_t = 8788)]
     demo_port: u16,
-    /// Send this many streams from a native client, so that the dashboard has data.
-    #[arg(long, default_value_t = 0)]
-    traffic: u32,
-    /// Spread the traffic over this many seconds.
-    #[arg(long, default_value_t = 120)]
-    over: u32,
+    /// Start with an empty dashboard: no history of the last hour and no simulated traffic.
+    #[arg(long)]
+    no_traffic: bool,
     /// Relay an OpenAI-compatible server at this address instead of the scripted one.
     #[arg(long)]
     upstream: Option<String>,
@@ -49,10 +48,7 @@ pub(crate) fn run_pair(root: &Path, options: &Options) -> Result<()> {
     println!("dashboard  {}", pair.collector_url);
     println!("demo site  {}", pair.demo_url);
     println!("running until Ctrl-C");
-    let mut traffic = match options.traffic {
-        0 => None,
-        streams => Some(pair.traffic(root, streams, options.over)?),
-    };
+    let mut traffic = (!options.no_traffic).then(|| pair.traffic(root)).transpose()?;
     loop {
         if stop.recv_timeout(Duration::from_millis(500)).is_ok() {
             return Ok(());
@@ -95,9 +91,15 @@ struct Pair {
 
 impl Pair {
     fn start(root: &Path, options: &Options) -> Result<Self> {
-        let mut collector = program(root, "llm-rum");
-        collector.arg("serve").arg("--listen").arg(loopback(options.port));
-        collector.arg("--data").arg(root.join("llm-rum-data"));
+        let data = target_dir(root).join("demo-data");
+        if data.exists() {
+            fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
+        }
+        if !options.no_traffic {
+            import_history(root, &data)?;
+        }
+        let mut collector = collector_command(root, "serve", &data);
+        collector.arg("--listen").arg(loopback(options.port));
         let (collector, collector_url) = listening(&mut collector)?;
         let mut demo = program(root, "demo-site");
         demo.arg("serve").arg("--listen").arg(loopback(options.demo_port));
@@ -117,13 +119,34 @@ impl Pair {
         }
     }
 
-    /// Starts to send `streams` real streams through the demo site, spread over so many seconds.
-    fn traffic(&self, root: &Path, streams: u32, over: u32) -> Result<Guard> {
+    /// Starts to send real streams through the demo site, as many per minute as the history has.
+    fn traffic(&self, root: &Path) -> Result<Guard> {
         let mut client = program(root, "demo-site");
         client.args(["traffic", "--demo", &self.demo_url, "--collector", &self.collector_url]);
-        client.args(["--site", "demo", "--streams", &streams.to_string(), "--over", &over.to_string()]);
+        client.args(["--streams", "57600", "--over", "86400"]).stderr(Stdio::null());
         Ok(Guard(client.spawn().context("cannot start the traffic")?))
     }
+}
+
+/// Stores an hour of simulated streams in the data folder.
+fn import_history(root: &Path, data: &Path) -> Result<()> {
+    let mut history = program(root, "demo-site");
+    history.args(["history", "--minutes", "60", "--streams", "2400"]).stdout(Stdio::piped());
+    let mut history = Guard(history.spawn().context("cannot start the history")?);
+    let lines = history.0.stdout.take().context("stdout is piped")?;
+    let mut import = collector_command(root, "import", data);
+    let imported = import.arg("-").stdin(lines).output().context("cannot start the import")?;
+    if !history.0.wait()?.success() || !imported.status.success() {
+        bail!("the history was not imported: {}", String::from_utf8_lossy(&imported.stderr));
+    }
+    Ok(())
+}
+
+/// A command of the collector with the demo's sites.
+fn collector_command(root: &Path, name: &str, data: &Path) -> Command {
+    let mut command = program(root, "llm-rum");
+    command.arg(name).arg("--config").arg(root.join("demo-site/llm-rum.toml")).arg("--data").arg(data);
+    command
 }
 
 /// Starts a server and waits for the line with its address.

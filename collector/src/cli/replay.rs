@@ -1,16 +1,12 @@
 //! `llm-rum replay`: counts a file of beacons and reports as a collector with this configuration would. It
 //! stores nothing.
 
-mod lines;
-
-use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use beacon::StreamReport;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
 use crate::aggregate::aggregator::{Aggregator, StoredState};
 use crate::aggregate::changes::LoadedState;
@@ -22,16 +18,15 @@ use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::api::ratio::Ratio;
 use crate::api::stream_stats::StreamStats;
+use crate::cli::lines::{Line, Lines};
+use crate::cli::report_line::{LineSites, ReportLine, UnknownSite};
 use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::normalize::Aliases;
-use crate::ingest::site::IngestSite;
-use crate::ingest::validate::{ValidatedBatch, validate};
+use crate::ingest::validate::ValidatedBatch;
 use crate::journal::batch::JournaledReport;
 use crate::journal::record;
 use crate::journal::segments::RecordLocation;
 use crate::report::accepted::{AcceptedReport, Discarded};
-use lines::{Line, Lines};
 
 /// Result of a replay: what happened to the lines, and the statistics of their streams.
 #[derive(Debug, Serialize)]
@@ -79,9 +74,9 @@ struct ReportCounts {
 /// Why a replay failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The configuration has no site of this name.
-    #[error("the configuration has no site `{0}`")]
-    UnknownSite(String),
+    /// `--site` names no configured site.
+    #[error(transparent)]
+    UnknownSite(#[from] UnknownSite),
     /// The input cannot be read.
     #[error("cannot read line {line}")]
     Read {
@@ -121,7 +116,7 @@ pub fn replay(
         match lines.next().map_err(|source| ReplayError::Read { line: unread, source })? {
             None => return Ok(replay.close()?),
             Some((number, Line::Whole(line))) => {
-                let taken = replay.take(line);
+                let taken = replay.sites.parse(line);
                 replay.note(number, taken)?;
             }
             Some((number, Line::TooLong)) => {
@@ -134,9 +129,7 @@ pub fn replay(
 
 /// State of a replay.
 struct Replay {
-    sites: Vec<IngestSite>,
-    /// Site of all lines, if given on the command line.
-    site: Option<usize>,
+    sites: LineSites,
     now_ms: i64,
     aggregator: Aggregator,
     earlier: Remembered,
@@ -160,15 +153,8 @@ impl Replay {
         let mut config = config.clone();
         // A replay never lists single streams.
         config.store.samples = 0;
-        let aliases = Arc::new(Aliases::new(&config.models));
-        let sites: Vec<_> = config.sites.iter().map(|site| IngestSite::new(site, &aliases)).collect();
-        let named = |name: &str| {
-            let found = sites.iter().position(|open| open.site.name == name);
-            found.ok_or_else(|| ReplayError::UnknownSite(name.to_owned()))
-        };
         Ok(Self {
-            site: site.map(named).transpose()?,
-            sites,
+            sites: LineSites::new(&config, site)?,
             now_ms,
             aggregator: Aggregator::new(config, LoadedState::default()),
             earlier: Remembered::default(),
@@ -180,43 +166,11 @@ impl Replay {
         })
     }
 
-    fn take(&self, line: &[u8]) -> Result<ValidatedBatch, ApiError> {
-        let hint = Hint::of(line);
-        let named = hint.as_ref().and_then(|hint| hint.site.as_deref());
-        let site = match (self.site, named) {
-            (Some(site), _) => site,
-            (None, Some(name)) => {
-                let found = self.sites.iter().position(|open| open.site.name == name);
-                found.ok_or_else(|| {
-                    ApiError::new(
-                        Reason::UnknownSite,
-                        "the report names a site that the configuration does not have",
-                    )
-                })?
-            }
-            (None, None) => 0,
-        };
-        let Some(open) = self.sites.get(site) else {
-            return Err(ApiError::new(Reason::UnknownSite, "the configuration has no sites"));
-        };
-        match hint {
-            Some(hint) if hint.reports.is_none() => {
-                let batch = [b"{\"reports\":[", line, b"]}"].concat();
-                let mut admitted = validate(&batch, &[], open)?;
-                // Reports from `/v1/streams` contain fields that the collector added; they are not unknown
-                // fields.
-                let ignored = &mut admitted.discarded.ignored_fields;
-                *ignored = ignored.saturating_sub(hint.added());
-                Ok(admitted)
-            }
-            _ => validate(line, &[], open),
-        }
-    }
-
-    fn note(&mut self, line: u64, taken: Result<ValidatedBatch, ApiError>) -> Result<(), serde_json::Error> {
+    fn note(&mut self, line: u64, taken: Result<ReportLine, ApiError>) -> Result<(), serde_json::Error> {
         self.lines.read += 1;
         match taken {
-            Ok(ValidatedBatch { reports, discarded: Discarded { sampled_out, ignored_fields } }) => {
+            Ok(ReportLine { batch: ValidatedBatch { reports, discarded }, .. }) => {
+                let Discarded { sampled_out, ignored_fields } = discarded;
                 self.lines.accepted += 1;
                 self.received += reports.len() as u64;
                 self.sampled_out += sampled_out;
@@ -310,32 +264,6 @@ impl StoredState for Remembered {
 
     fn samples(&self, _: &str, _: i64) -> Result<Vec<StoredSample>, Self::Error> {
         Ok(Vec::new())
-    }
-}
-
-/// The fields of a line that identify its form.
-#[derive(Deserialize)]
-struct Hint<'a> {
-    /// Present in the body of a beacon, absent in a single report.
-    #[serde(borrow, default)]
-    reports: Option<&'a RawValue>,
-    /// Site of a single report from `/v1/streams`.
-    #[serde(borrow, default)]
-    site: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    received_ms: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    country: Option<&'a RawValue>,
-}
-
-impl<'a> Hint<'a> {
-    /// `None` if the line is not a JSON object or repeats a field.
-    fn of(line: &'a [u8]) -> Option<Self> {
-        serde_json::from_slice(line).ok()
-    }
-
-    fn added(&self) -> u64 {
-        u64::from(self.received_ms.is_some()) + u64::from(self.country.is_some())
     }
 }
 

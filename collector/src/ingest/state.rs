@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::http::counters::RequestCounters;
+use crate::http::error::ApiError;
 use crate::http::rate_limit::NetworkRateLimits;
 use crate::ingest::body::BodyMemory;
 use crate::ingest::geoip::CountryLookup;
 use crate::ingest::normalize::Aliases;
 use crate::ingest::site::Sites;
+use crate::ingest::validate::ValidatedBatch;
 use crate::journal::Journal;
+use crate::journal::batch::Batch;
 use crate::journal::health::Health;
+use crate::report::country::Country;
 
 /// Shared by all requests that send beacons.
 pub(crate) struct IngestState {
@@ -42,5 +46,20 @@ impl IngestState {
             health,
             config,
         }
+    }
+
+    /// Stores a batch that arrived at an earlier time.
+    pub(crate) async fn import(
+        &self,
+        received_ms: i64,
+        country: Option<Country>,
+        batch: ValidatedBatch,
+    ) -> Result<(), ApiError> {
+        let ValidatedBatch { reports, discarded } = batch;
+        if reports.is_empty() {
+            return Ok(());
+        }
+        self.counters.received().hand_over();
+        self.journal.append(&Batch { received_ms, country, reports, discarded })?.await
     }
 }

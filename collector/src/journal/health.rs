@@ -52,7 +52,7 @@ fn answered<T, E: std::fmt::Display>(failed: &AtomicBool, result: &Result<T, E>,
     let before = failed.swap(result.is_err(), Ordering::Relaxed);
     match result {
         Err(error) if !before => {
-            error!(%error, "Cannot write the {what}; the collector is not ready until it can")
+            error!(%error, "Cannot write the {what}; the collector is not ready until it can");
         }
         Ok(_) if before => info!("The {what} is writable again"),
         _ => {}

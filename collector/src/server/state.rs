@@ -48,7 +48,7 @@ impl AppState {
         &self.0.config
     }
 
-    pub(super) fn ingest(&self) -> &IngestState {
+    pub(crate) fn ingest(&self) -> &IngestState {
         &self.0.ingest
     }
 

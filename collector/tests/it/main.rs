@@ -13,6 +13,7 @@ mod disk;
 mod endings;
 mod harness;
 mod hostile;
+mod import;
 mod ingest;
 mod live;
 mod operations;

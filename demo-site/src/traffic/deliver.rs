@@ -24,7 +24,15 @@ pub struct Delivered {
 pub(super) struct Delivery {
     client: Client,
     url: String,
-    site: String,
+    /// Site key of all reports. `None`: each report has the one of its sender.
+    site: Option<String>,
+}
+
+/// Origin of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sender {
+    pub(super) site: &'static str,
+    pub(super) country: &'static str,
 }
 
 /// Result of one try.
@@ -35,30 +43,35 @@ enum Tried {
 }
 
 impl Delivery {
-    pub(super) fn new(client: Client, collector: &str, site: &str) -> Self {
+    pub(super) fn new(client: Client, collector: &str, site: Option<String>) -> Self {
         let url = format!("{}/v1/beacons", collector.trim_end_matches('/'));
-        Self { client, url, site: site.to_owned() }
+        Self { client, url, site }
     }
 
     /// Delivers batches until the channel closes.
-    pub(super) async fn run(self, mut reports: Receiver<StreamReport>) -> Delivered {
+    pub(super) async fn run(self, mut reports: Receiver<(Sender, StreamReport)>) -> Delivered {
         let mut delivered = Delivered::default();
-        while let Some(first) = reports.recv().await {
-            let batch = fill(first, &mut reports).await;
+        let mut next = reports.recv().await;
+        while let Some((sender, first)) = next {
+            let batch;
+            (batch, next) = fill(sender, first, &mut reports).await;
             let count = batch.reports.len() as u32;
-            match self.deliver(&batch).await {
+            match self.deliver(sender, &batch).await {
                 Tried::Accepted => delivered.accepted += count,
                 Tried::Refused => delivered.refused += count,
                 Tried::Again(_) => delivered.lost += count,
+            }
+            if next.is_none() {
+                next = reports.recv().await;
             }
         }
         delivered
     }
 
-    async fn deliver(&self, batch: &Batch) -> Tried {
+    async fn deliver(&self, sender: Sender, batch: &Batch) -> Tried {
         let body = serde_json::to_string(batch).expect("a report is always JSON");
         for attempt in 0..=RETRIES {
-            match self.try_once(body.clone()).await {
+            match self.try_once(sender, body.clone()).await {
                 Tried::Again(asked) if attempt < RETRIES => {
                     let backoff = Duration::from_millis(250 << attempt);
                     sleep(asked.unwrap_or(backoff).min(LONGEST_WAIT)).await;
@@ -69,8 +82,10 @@ impl Delivery {
         Tried::Again(None)
     }
 
-    async fn try_once(&self, body: String) -> Tried {
-        let request = self.client.post(&self.url).query(&[("site", &self.site)]).body(body);
+    async fn try_once(&self, sender: Sender, body: String) -> Tried {
+        let site = self.site.as_deref().unwrap_or(sender.site);
+        let request = self.client.post(&self.url).query(&[("site", site)]).body(body);
+        let request = request.header(COUNTRY_HEADER, sender.country);
         match request.header(header::CONTENT_TYPE, "text/plain").send().await {
             Ok(response) if response.status().is_success() => Tried::Accepted,
             Ok(response) if is_busy(response.status()) => Tried::Again(retry_after(&response)),
@@ -88,16 +103,22 @@ impl Delivery {
     }
 }
 
-/// Adds more reports to the batch while they arrive in quick succession.
-async fn fill(first: StreamReport, reports: &mut Receiver<StreamReport>) -> Batch {
+/// Adds more reports of the sender to the batch while they arrive in quick succession. Returns the first report of
+/// another sender with it.
+async fn fill(
+    sender: Sender,
+    first: StreamReport,
+    reports: &mut Receiver<(Sender, StreamReport)>,
+) -> (Batch, Option<(Sender, StreamReport)>) {
     let mut batch = Batch { reports: vec![first] };
     while batch.reports.len() < BATCH {
         match timeout(SOON, reports.recv()).await {
-            Ok(Some(report)) => batch.reports.push(report),
-            Ok(None) | Err(_) => break,
+            Ok(Some((from, report))) if from == sender => batch.reports.push(report),
+            Ok(other) => return (batch, other),
+            Err(_) => break,
         }
     }
-    batch
+    (batch, None)
 }
 
 fn is_busy(status: StatusCode) -> bool {
@@ -109,6 +130,8 @@ fn retry_after(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
+/// Header of a proxy that knows the client's country, see `demo-site/llm-rum.toml`.
+const COUNTRY_HEADER: &str = "x-demo-country";
 /// About 25 kB: below the limit for a page that closes.
 const BATCH: usize = 20;
 const SOON: Duration = Duration::from_millis(200);

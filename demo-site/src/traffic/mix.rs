@@ -13,8 +13,14 @@ use crate::api::Api;
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) id: String,
+    /// Name and key of the site.
+    pub(super) site: &'static str,
+    /// Two-letter code.
+    pub(super) country: &'static str,
     /// Path segment with its pace.
     pub(super) scenario: String,
+    /// Time between browser and server, there and back.
+    pub(super) round_trip: Duration,
     pub(super) model: &'static Model,
     pub(super) page: Page,
     /// Set if the user stops reading after this time and leaves or presses Stop.
@@ -41,6 +47,7 @@ impl Departure {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) name: &'static str,
+    site: &'static str,
     /// Purpose of the model in the app.
     pub(super) use_case: &'static str,
     /// Provider that the app passes to the probe. `None`: the probe detects it from the content.
@@ -60,7 +67,7 @@ pub(super) struct Model {
 type Share = (&'static str, u32);
 
 impl Visit {
-    pub(super) fn draw(random: &mut Random) -> Self {
+    pub(super) fn draw(random: &mut Random, state: State) -> Self {
         let model = weighted(random, MODELS, |model| model.weight);
         let (scenario, _) = *weighted(random, model.scenarios, |&(_, weight)| weight);
         let first_ms = (model.first_ms * (model.spread * bell(random)).exp()).clamp(40.0, 12_000.0);
@@ -75,18 +82,53 @@ impl Visit {
         };
         let patience = Duration::from_millis((PATIENCE_MS * (0.9 * bell(random)).exp()) as u64);
         let patience = Departure::draw(random, patience);
+        let (first_ms, queue_ms) = match state.provider_queue_ms {
+            Some(queue_ms) if model.provider == Some(QUEUED_PROVIDER) => {
+                let queue_ms = queue_ms * random.share();
+                (first_ms + queue_ms, format!(";queue={queue_ms:.0}"))
+            }
+            _ => (first_ms, String::new()),
+        };
         let pace = match scenario {
             // No limit on the deltas: the user leaves before the minute is over.
-            "user_stops" => format!(";first={first_ms:.0};gap={gap_ms:.0}"),
+            "user_stops" => format!(";first={first_ms:.0}{queue_ms};gap={gap_ms:.0}"),
             "slow_first_token" | "http_error" | "empty" => String::new(),
-            _ => format!(";first={first_ms:.0};gap={gap_ms:.0};deltas={deltas}"),
+            _ => format!(";first={first_ms:.0}{queue_ms};gap={gap_ms:.0};deltas={deltas}"),
         };
         let id = format!("{:016x}{:016x}", random.bits(), random.bits());
-        Self { id, scenario: format!("{scenario}{pace}"), model, page: page(random), leaves, patience }
+        let &(country, round_trip_ms, _) = weighted(random, COUNTRIES, |row| row.2);
+        let page = page(random, state.release_share);
+        let slower = if page.connection.as_deref() == Some("3g") { 4.0 } else { 1.0 };
+        let round_trip_ms = slower * round_trip_ms * (0.4 * bell(random)).exp();
+        Self {
+            id,
+            site: model.site,
+            country,
+            scenario: format!("{scenario}{pace}"),
+            round_trip: Duration::from_secs_f64(round_trip_ms / 1e3),
+            model,
+            page,
+            leaves,
+            patience,
+        }
     }
 }
 
-fn page(random: &mut Random) -> Page {
+/// State of the simulated service.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct State {
+    /// Share of pages that have the new release.
+    pub(super) release_share: f64,
+    /// Longest time in the queue of the provider that has an incident. `None` without an incident.
+    pub(super) provider_queue_ms: Option<f64>,
+}
+
+impl State {
+    /// All pages have the new release, and there is no incident.
+    pub(super) const NOW: Self = Self { release_share: 1.0, provider_queue_ms: None };
+}
+
+fn page(random: &mut Random, release_share: f64) -> Page {
     let &(browser, os, device, _) = weighted(random, BROWSERS, |row| row.3);
     let told = |word: &'static str| Some(Cow::Borrowed(word));
     // Only Chromium reveals the class of its connection.
@@ -99,7 +141,7 @@ fn page(random: &mut Random) -> Page {
         device: told(device),
         connection: connection.map(Cow::Borrowed),
         visibility: told(visibility.0),
-        release: None,
+        release: told(if random.share() < release_share { "2.8.0" } else { "2.7.3" }),
         route: told(if random.between(0, 3) == 0 { "/" } else { "/chat/:id" }),
     }
 }
@@ -128,6 +170,7 @@ const PATIENCE_MS: f64 = 9_000.0;
 const MODELS: &[Model] = &[
     Model {
         name: "aurora-mini",
+        site: "helpdesk",
         use_case: "chat",
         provider: Some("northlight"),
         api: Api::OpenaiChat,
@@ -140,6 +183,7 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "aurora-large",
+        site: "helpdesk",
         use_case: "chat",
         provider: Some("northlight"),
         api: Api::OpenaiResponses,
@@ -152,6 +196,7 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "harbor-3",
+        site: "helpdesk",
         use_case: "chat",
         provider: Some("harbor"),
         api: Api::Anthropic,
@@ -164,7 +209,8 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "pebble-8b",
-        use_case: "chat",
+        site: "ide",
+        use_case: "completion",
         provider: None,
         api: Api::Ollama,
         first_ms: 200.0,
@@ -176,6 +222,7 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "harbor-3",
+        site: "ide",
         use_case: "coding",
         provider: Some("harbor"),
         api: Api::Anthropic,
@@ -188,6 +235,7 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "pebble-70b",
+        site: "ide",
         use_case: "coding",
         provider: Some("in-house"),
         api: Api::OpenaiChat,
@@ -226,6 +274,21 @@ const TROUBLED: &[Share] = &[
     ("user_stops", 40),
 ];
 
+/// Provider that has the incident.
+const QUEUED_PROVIDER: &str = "northlight";
+
+/// Country, median round trip in milliseconds, and frequency per hundred.
+const COUNTRIES: &[(&str, f64, u32)] = &[
+    ("US", 45.0, 34),
+    ("DE", 30.0, 20),
+    ("GB", 35.0, 12),
+    ("FR", 34.0, 9),
+    ("IN", 140.0, 10),
+    ("BR", 120.0, 7),
+    ("JP", 95.0, 5),
+    ("AU", 160.0, 3),
+];
+
 /// Browser, operating system, device, and frequency per hundred.
 const BROWSERS: &[(&str, &str, &str, u32)] = &[
     ("chrome", "windows", "desktop", 30),
@@ -250,7 +313,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut ids: Vec<_> = (0..2_000)
             .map(|_| {
-                let visit = Visit::draw(&mut random);
+                let visit = Visit::draw(&mut random, State::NOW);
                 visit.scenario.parse::<Scenario>().unwrap();
                 assert_eq!(visit.id.len(), 32);
                 visit.id
@@ -264,7 +327,7 @@ mod tests {
     #[test]
     fn nearly_all_visits_are_normal_and_every_fault_occurs() {
         let mut random = Random::new(2);
-        let drawn: Vec<_> = (0..20_000).map(|_| Visit::draw(&mut random).scenario).collect();
+        let drawn: Vec<_> = (0..20_000).map(|_| Visit::draw(&mut random, State::NOW).scenario).collect();
         let share = |name: &str| drawn.iter().filter(|path| path.split(';').next() == Some(name)).count();
         assert!((18_300..18_600).contains(&share("normal")), "{}", share("normal"));
         for (name, _) in ORDINARY.iter().chain(TROUBLED) {
@@ -275,7 +338,8 @@ mod tests {
     #[test]
     fn few_have_no_patience_and_few_have_much() {
         let mut random = Random::new(3);
-        let drawn: Vec<_> = (0..10_000).map(|_| Visit::draw(&mut random).patience.after).collect();
+        let drawn: Vec<_> =
+            (0..10_000).map(|_| Visit::draw(&mut random, State::NOW).patience.after).collect();
         let gone_after = |seconds| drawn.iter().filter(|after| after.as_secs_f64() < seconds).count();
         assert!((350..600).contains(&gone_after(2.0)), "{}", gone_after(2.0));
         assert!((2_300..2_800).contains(&gone_after(5.0)), "{}", gone_after(5.0));

@@ -7,7 +7,7 @@ use beacon::StreamReport;
 use probe_core::{End, Meter, Timestamp};
 use reqwest::{Client, RequestBuilder, Response, header};
 use serde_json::json;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::mix::{Departure, Visit};
 
@@ -16,6 +16,7 @@ impl Visit {
         let began = Instant::now();
         let now = || Timestamp::from_ms(began.elapsed().as_secs_f64() * 1e3);
         let mut meter = Meter::new(self.id.as_str(), now());
+        sleep(self.round_trip).await;
         let url = format!("{demo}/llm/{}{}", self.scenario, self.model.api.path());
         let request = client.post(url).json(&self.body());
         // Dropping the response closes its connection, as a page would.
@@ -32,6 +33,11 @@ impl Visit {
             Err(end) => end,
         };
         meter.on_end(now(), end);
+        self.report(&meter)
+    }
+
+    /// The report that a page would send of the stream, with what the app knows of it.
+    pub(super) fn report(self, meter: &Meter) -> StreamReport {
         StreamReport {
             use_case: Some(Cow::Borrowed(self.model.use_case)),
             model: Some(Cow::Borrowed(self.model.name)),

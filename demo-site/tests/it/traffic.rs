@@ -31,7 +31,7 @@ async fn every_stream_of_the_traffic_is_reported_once_with_its_facts() {
     let traffic = Traffic {
         demo: demo.url.clone(),
         collector,
-        site: "key".to_owned(),
+        site: Some("key".to_owned()),
         streams: 60,
         over: Duration::ZERO,
         concurrency: 60,

@@ -124,12 +124,12 @@ fn memory_is_bounded_by_what_a_collector_remembers() {
     config.store.streams_kept = 5;
     let mut replay = Replay::new(&config, None, 60_000).unwrap();
     for id in 0..1_000 {
-        let taken = replay.take(line(&report(id, 100.0)).as_bytes());
+        let taken = replay.sites.parse(line(&report(id, 100.0)).as_bytes());
         replay.note(id as u64, taken).unwrap();
         assert!(replay.earlier.records.len() <= 11, "{}", replay.earlier.records.len());
     }
     // A stream that was evicted counts as new again, as it would in a collector.
-    let taken = replay.take(line(&report(1, 100.0)).as_bytes());
+    let taken = replay.sites.parse(line(&report(1, 100.0)).as_bytes());
     replay.note(1_001, taken).unwrap();
     let answer = serde_json::to_value(replay.close().unwrap()).unwrap();
     assert_eq!(answer["streams"], 1_001);

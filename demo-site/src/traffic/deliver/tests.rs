@@ -15,6 +15,10 @@ use crate::upstream::client;
 /// Delivers `count` reports to a collector that responds with `answers` in turn and then with 204. Returns
 /// the result and the sizes of the batches that arrived.
 async fn delivered(count: usize, answers: Vec<Response>) -> (Delivered, Vec<usize>) {
+    delivered_of(&vec![Sender { site: "demo", country: "CH" }; count], answers).await
+}
+
+async fn delivered_of(senders: &[Sender], answers: Vec<Response>) -> (Delivered, Vec<usize>) {
     let sizes = Arc::new(Mutex::new(Vec::new()));
     let answers = Arc::new(Mutex::new(answers.into_iter()));
     let seen = Arc::clone(&sizes);
@@ -28,11 +32,11 @@ async fn delivered(count: usize, answers: Vec<Response>) -> (Delivered, Vec<usiz
     let server =
         tokio::spawn(axum::serve(listener, Router::new().route("/v1/beacons", post(beacons))).into_future());
     let (reports, to_deliver) = mpsc::channel(64);
-    for number in 0..count {
-        reports.send(StreamReport::new(format!("{number:032x}"))).await.unwrap();
+    for (number, sender) in senders.iter().enumerate() {
+        reports.send((*sender, StreamReport::new(format!("{number:032x}")))).await.unwrap();
     }
     drop(reports);
-    let delivered = Delivery::new(client().unwrap(), &url, "demo").run(to_deliver).await;
+    let delivered = Delivery::new(client().unwrap(), &url, None).run(to_deliver).await;
     server.abort();
     let sizes = sizes.lock().unwrap().clone();
     (delivered, sizes)
@@ -47,6 +51,14 @@ async fn reports_travel_in_batches() {
     let (delivered, sizes) = delivered(45, Vec::new()).await;
     assert_eq!(delivered, Delivered { accepted: 45, ..Delivered::default() });
     assert_eq!(sizes, [20, 20, 5]);
+}
+
+#[tokio::test]
+async fn a_batch_has_reports_of_one_sender() {
+    let [swiss, german] = ["CH", "DE"].map(|country| Sender { site: "demo", country });
+    let (delivered, sizes) = delivered_of(&[swiss, swiss, german, swiss], Vec::new()).await;
+    assert_eq!(delivered, Delivered { accepted: 4, ..Delivered::default() });
+    assert_eq!(sizes, [2, 1, 1]);
 }
 
 #[tokio::test]

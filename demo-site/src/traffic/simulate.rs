@@ -1,0 +1,63 @@
+//! The report of a simulated stream, computed without a server and without waiting.
+
+use std::time::Duration;
+
+use beacon::StreamReport;
+use probe_core::{End, Meter, Timestamp};
+
+use super::mix::Visit;
+use crate::answer::Asked;
+use crate::event::Moments;
+use crate::plan::{Act, Ending};
+use crate::scenario::Scenario;
+use crate::script::plan;
+
+impl Visit {
+    /// The report that [`read`](Self::read) would make of a request that arrives at `wall`, the time since 1970.
+    pub(super) fn simulate(self, wall: Duration, seed: u64) -> StreamReport {
+        let scenario: Scenario = self.scenario.parse().expect("the mix only draws scenarios of the table");
+        let model = self.model.name.to_owned();
+        let asked = Asked { model, body_bytes: REQUEST_BYTES, created: wall.as_secs() };
+        let plan = plan(&scenario, self.model.api, &asked, seed);
+        let mut meter = Meter::new(self.id.as_str(), Timestamp::from_ms(0.0));
+        let arrives = |at: Duration| (self.round_trip + at).as_secs_f64() * 1e3;
+        meter.on_headers(Timestamp::from_ms(arrives(Duration::ZERO)), plan.status, plan.content_type);
+        let (mut moments, mut made, mut now_ms) = (Moments::default(), String::new(), 0.0);
+        for step in plan.steps {
+            now_ms = arrives(step.at);
+            if let Some((left_ms, end)) = self.departure(meter.progress().first_visible, now_ms) {
+                meter.on_end(Timestamp::from_ms(left_ms), end);
+                return self.report(&meter);
+            }
+            let server_ms = step.at.as_secs_f64() * 1e3;
+            match step.act {
+                Act::Schedule => moments.scheduled_ms = Some(server_ms),
+                Act::Make(event) => {
+                    moments.create(server_ms, wall + step.at, event.tokens);
+                    made.push_str(&event.text(&moments));
+                }
+                Act::Write => {
+                    meter.on_chunk(Timestamp::from_ms(now_ms), made.as_bytes());
+                    made.clear();
+                }
+            }
+        }
+        let end = match plan.ending {
+            Ending::Close => End::Closed,
+            Ending::Cut => End::Failed,
+        };
+        meter.on_end(Timestamp::from_ms(now_ms), end);
+        self.report(&meter)
+    }
+
+    /// When and how the user left, if that was before `now_ms`.
+    fn departure(&self, has_text: bool, now_ms: f64) -> Option<(f64, End)> {
+        let patience = (!has_text).then_some(self.patience);
+        let ends = self.leaves.into_iter().chain(patience);
+        let ends = ends.map(|departure| (departure.after.as_secs_f64() * 1e3, departure.end));
+        ends.filter(|(left_ms, _)| *left_ms < now_ms).min_by(|one, other| one.0.total_cmp(&other.0))
+    }
+}
+
+/// About the size of the request that a visit sends.
+const REQUEST_BYTES: usize = 130;
