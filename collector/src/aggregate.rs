@@ -9,7 +9,6 @@ pub(crate) mod dedup;
 pub(crate) mod dimension;
 pub(crate) mod internal_metrics;
 pub(crate) mod metric;
-pub(crate) mod native_histogram;
 pub(crate) mod sampling;
 pub(crate) mod series;
 pub(crate) mod window;

@@ -82,7 +82,7 @@ pub(crate) async fn abandonment(
     let (shown, left, failed) = (shown.count(), left.count(), failed.count());
     let abandonment = Abandonment {
         range,
-        metric: metric.as_str(),
+        metric: metric.id(),
         relative_error: relative_error(),
         waited: shown + left + failed,
         shown,

@@ -117,7 +117,7 @@ pub(crate) async fn breakdown(
     let relative_error = relative_error();
     Ok(csv::answer(
         format,
-        Breakdown { range, by: by.name(), metric: metric.as_str(), relative_error, targets, groups, more },
+        Breakdown { range, by: by.name(), metric: metric.id(), relative_error, targets, groups, more },
     ))
 }
 

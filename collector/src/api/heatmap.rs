@@ -76,7 +76,7 @@ pub(crate) async fn heatmap(
     let (buckets, columns) = columns(&steps);
     let points = range.step_starts(step_ms).zip(columns);
     let points = points.map(|(t, counts)| Column { t, n: counts.iter().sum(), counts }).collect();
-    Ok(csv::answer(format, Heatmap { range, step_ms, metric: metric.as_str(), targets, buckets, points }))
+    Ok(csv::answer(format, Heatmap { range, step_ms, metric: metric.id(), targets, buckets, points }))
 }
 
 /// The buckets of all steps, and the counts of each step.

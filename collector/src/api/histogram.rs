@@ -94,7 +94,7 @@ pub(crate) async fn histogram(
         quantiles: Quantiles::of(&all, metric),
         buckets: buckets_of(&all),
     });
-    Ok(csv::answer(format, Spread { metric: metric.as_str(), quantiles, targets, buckets, earlier }))
+    Ok(csv::answer(format, Spread { metric: metric.id(), quantiles, targets, buckets, earlier }))
 }
 
 /// Buckets with values, four per doubling, lowest first.

@@ -136,7 +136,8 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
     let take = move |store: &Backend<'_>| {
         let waits = |store: &Backend<'_>| {
             let mut stats = WindowStats::default();
-            store.windows(&range.windows(&filter, None, &METRICS), |_, window| stats.merge(window))?;
+            let metrics = [Metric::Ttfv, Metric::Ttft].map(Metric::with_censored).concat();
+            store.windows(&range.windows(&filter, None, &metrics), |_, window| stats.merge(window))?;
             Ok(stats)
         };
         let ((stats, recent), (newest, open)) = store.both(
@@ -167,15 +168,6 @@ fn streams(_: &mut SchemaGenerator) -> Schema {
     let list = json!({ "type": "array", "maxItems": SHOWN, "items": schema::stream() });
     list.try_into().expect("a schema is an object")
 }
-
-const METRICS: [Metric; 6] = [
-    Metric::Ttfv,
-    Metric::AbandonedTtfv,
-    Metric::FailedTtfv,
-    Metric::Ttft,
-    Metric::AbandonedTtft,
-    Metric::FailedTtft,
-];
 
 const ENDED_MS: i64 = 60_000;
 const _: () = assert!(RATE_MS <= ENDED_MS);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
 use super::range::{CompareTo, LATEST_MS, LONGEST_MS};
 use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
-use crate::aggregate::metric::{CensoredMetrics, Metric};
+use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::http::error::ApiError;
 use crate::store::query::Filter;
@@ -78,20 +78,9 @@ impl Param for Metric {
     const DEFAULT: Option<&'static str> = Some("ttfv");
 
     fn accepts() -> Accepts<Self> {
-        Accepts::words(METRICS.map(|metric| (metric.as_str(), metric)))
+        Accepts::words(metric::selectable().map(|metric| (metric.id(), metric)))
     }
 }
-
-const METRICS: [Metric; 8] = [
-    Metric::Ttfv,
-    Metric::Ttft,
-    Metric::Ttfp,
-    Metric::E2e,
-    Metric::Tpot,
-    Metric::Gap,
-    Metric::ServerTtft,
-    Metric::Overhead,
-];
 
 /// A metric with censored waits.
 pub(super) struct WaitMetric {
@@ -105,8 +94,8 @@ impl Param for WaitMetric {
     const DEFAULT: Option<&'static str> = Metric::DEFAULT;
 
     fn accepts() -> Accepts<Self> {
-        let wait = |metric: Metric| Some((metric.as_str(), Self { metric, censored: metric.censored()? }));
-        Accepts::words(METRICS.into_iter().filter_map(wait))
+        let wait = |metric: Metric| Some((metric.id(), Self { metric, censored: metric.censored()? }));
+        Accepts::words(metric::selectable().filter_map(wait))
     }
 }
 

@@ -12,7 +12,7 @@ use super::query_string::{Query, query};
 use super::range::{AskedRange, CompareTo, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
-use super::stream_stats::{Errors, SHOWN, StreamStats};
+use super::stream_stats::{Errors, StreamStats};
 use super::targets_in_view::{TargetsInView, TargetsOf};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
@@ -128,8 +128,9 @@ struct Read {
 
 impl Read {
     fn from(store: &Backend<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+        let shown = StreamStats::metrics();
         let by_use_case =
-            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &shown), Dimension::UseCase);
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
             let metrics = Metric::Ttfv.with_censored();

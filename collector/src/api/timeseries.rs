@@ -80,7 +80,7 @@ pub(crate) async fn timeseries(
     let relative_error = relative_error();
     Ok(csv::answer(
         format,
-        Timeseries { range, step_ms, metric: metric.as_str(), relative_error, targets, points, earlier },
+        Timeseries { range, step_ms, metric: metric.id(), relative_error, targets, points, earlier },
     ))
 }
 

@@ -20,12 +20,13 @@ use tokio::task::spawn_blocking;
 use accept::ExpositionFormat;
 use exemplars::Exemplars;
 
-use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
+use crate::aggregate::cumulative_stats::Buckets;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REFUSED, REPAIRS, TIMED_CHUNKS,
 };
+use crate::aggregate::metric::{Export, MetricDefinition, exported};
 use crate::aggregate::series::{Overflow, Series};
 use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
@@ -139,7 +140,7 @@ impl Scrape {
             self.defects(),
             self.counter(names::BROKEN, "Eligible streams that did not arrive intact.", |s| s.total.broken),
         ];
-        families.extend(PrometheusHistogram::ALL.into_iter().map(|classic| self.histogram(classic)));
+        families.extend(exported().map(|(definition, export)| self.histogram(definition, export)));
         families.extend(self.own_counts());
         families.push(self.store_writable());
         families.push(self.listeners());
@@ -180,17 +181,17 @@ impl Scrape {
         family(names::DEFECTS, help, MetricType::COUNTER, metrics.collect())
     }
 
-    fn histogram(&self, classic: PrometheusHistogram) -> MetricFamily {
+    fn histogram(&self, definition: &MetricDefinition, export: &Export) -> MetricFamily {
         let metrics = self.snapshot.series.iter().map(|s| {
             let mut metric = Metric::from_label(labels(&s.series));
-            let buckets = s.total.buckets(classic);
-            let mut histogram = cumulate(classic.edges(), buckets);
+            let buckets = s.total.buckets(definition.metric);
+            let mut histogram = cumulate(export.edges, buckets);
             if let Some(exemplars) = &self.exemplars {
-                native::add_native(&mut histogram, &buckets.native);
+                native::add_native(&mut histogram, buckets);
                 // The text encoder adds the `+Inf` bucket by itself.
                 histogram.bucket.push(bucket(f64::INFINITY, histogram.sample_count()));
                 for (at, bucket) in histogram.bucket.iter_mut().enumerate() {
-                    if let Some(exemplar) = exemplars.get(&s.series, classic, at) {
+                    if let Some(exemplar) = exemplars.get(&s.series, definition.metric, at) {
                         native::add_exemplar(bucket, exemplar);
                     }
                 }
@@ -198,7 +199,7 @@ impl Scrape {
             metric.set_histogram(histogram);
             metric
         });
-        family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
+        family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
     fn own_counts(&self) -> [MetricFamily; 10] {
@@ -346,13 +347,13 @@ fn gauge(labels: Vec<LabelPair>, value: f64) -> Metric {
 fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
     let mut histogram = Histogram::default();
     let mut so_far = 0;
-    let cumulative = edges.iter().zip(buckets.counts()).map(|(edge, count)| {
+    let cumulative = edges.iter().zip(buckets.classic()).map(|(edge, count)| {
         so_far += count;
         bucket(*edge, so_far)
     });
     histogram.set_bucket(cumulative.collect());
-    histogram.set_sample_count(buckets.counts().take(edges.len() + 1).sum());
-    histogram.set_sample_sum(buckets.sum);
+    histogram.set_sample_count(buckets.classic().take(edges.len() + 1).sum());
+    histogram.set_sample_sum(buckets.sum());
     histogram
 }
 

@@ -160,6 +160,23 @@ async fn the_first_paint_is_a_metric_of_those_that_saw_it() {
 }
 
 #[tokio::test]
+async fn generation_lasts_from_the_first_to_the_last_token() {
+    let collector = TestCollector::new();
+    let without_text = StreamReport { ttft_ms: None, ttfv_ms: None, e2e_ms: None, ..stream(2, 800.0) };
+    collector.report(&[stream(1, 800.0), without_text]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    let answer = collector.json("/v1/histogram?metric=generation").await;
+    assert_eq!(answer["n"], 1, "absent is not zero");
+    assert!(close_to(&answer["p50_ms"], 400.0), "{answer}");
+    let metrics = collector.get("/metrics").await.body;
+    assert!(
+        metrics.lines().any(|line| {
+            line.starts_with("llm_rum_token_generation_seconds_sum{") && line.ends_with(" 0.4")
+        })
+    );
+}
+
+#[tokio::test]
 async fn filters_choose_and_an_unknown_value_chooses_nothing() {
     let collector = TestCollector::new();
     let other =
@@ -328,7 +345,10 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
     for (path, columns) in [
         ("timeseries", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
-        ("timeseries?metric=gap", &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
+        (
+            "timeseries?metric=inter_chunk_latency",
+            &*format!("t,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}"),
+        ),
         ("abandonment", "wait_ms,waiting,share,lower,upper"),
         ("histogram", "lower_ms,upper_ms,count"),
         ("heatmap", "t,lower_ms,upper_ms,count"),

@@ -206,7 +206,7 @@ impl Both {
             format!("summary?{month}&model=m3&use_case=chat"),
             format!("summary?{since_yesterday}&compare_to=week"),
             format!("timeseries?{month}&metric=ttft&step=86400"),
-            format!("timeseries?{month}&metric=gap&step=3600&model=m1"),
+            format!("timeseries?{month}&metric=inter_chunk_latency&step=3600&model=m1"),
             format!("timeseries?{since_yesterday}&metric=ttfv&step=60"),
             format!("timeseries?{since_yesterday}&metric=e2e&step=300"),
             format!("histogram?{month}&metric=e2e&compare_to=previous"),

@@ -107,7 +107,7 @@ impl<'a> Check<'a> {
         let outcomes = by_word(&reports, |report| vec![outcome(report).to_owned()]);
         wrong.counts(&at("outcomes"), &answer["outcomes"], &outcomes);
         wrong.counts(&at("defects"), &answer["defects"], &by_word(&reports, defects));
-        for metric in ["ttfv", "ttft", "e2e", "tpot", "gap"] {
+        for metric in ["ttfv", "ttft", "e2e", "generation", "tpot", "inter_chunk_latency"] {
             wrong.percentiles(&at(metric), &answer[metric], &values(&reports, metric));
             wrong.waits(&at(metric), &answer[metric]["adjusted"], &reports, metric);
         }

@@ -4,12 +4,12 @@
  */
 
 import type { Dimension } from "./dimensions";
+import type { Metric, WaitMetric } from "./metrics";
 import type { Histogram as WireHistogram, StreamReport as Report } from "./report";
 
 export type { Dimension, WireHistogram };
 
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
-export type Metric = "ttfv" | "ttft" | "ttfp" | "server_ttft" | "overhead" | "e2e" | "tpot" | "gap";
 export type VerdictLevel = "good" | "warn" | "bad" | "none";
 export type Outcome = Report["outcome"];
 
@@ -21,7 +21,7 @@ export interface Interval {
   upper_ms?: number | null;
 }
 
-/** `p*_ms` are absent when `n` is 0. `intervals` are absent from 500 samples on and for `gap`. */
+/** `p*_ms` are absent when `n` is 0. `intervals` are absent from 500 samples on and for `inter_chunk_latency`. */
 export interface Percentiles {
   n: number;
   p50_ms?: number | null;
@@ -88,7 +88,7 @@ export interface Summary {
   ttft: Quantiles;
   e2e: Quantiles;
   tpot: Quantiles;
-  gap: Quantiles;
+  inter_chunk_latency: Quantiles;
   integrity: Ratio;
   availability: Ratio;
   goodput: Ratio & { per_second?: number | null };
@@ -174,7 +174,6 @@ export interface Breakdown {
 }
 
 /** Metrics that measure a wait which the user can abandon. */
-export type WaitMetric = "ttfv" | "ttft";
 
 export interface AbandonmentPoint {
   wait_ms: number;

@@ -3,13 +3,13 @@ import type {
   Breakdown,
   Compare,
   HistogramAnswer,
-  Metric,
   Percentiles,
   Range,
   Targets,
   Timeseries,
 } from "../api/api-types";
 import { DIMENSIONS } from "../api/dimensions";
+import { METRIC_LABELS, type Metric } from "../api/metrics";
 import {
   count,
   duration,
@@ -20,7 +20,7 @@ import {
   valueLabel,
   type MaybeNumber,
 } from "../format";
-import { hasTargets, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import type { View } from "../url";
 
 const RANGE_LABELS: Record<Range, { last: string; before: string }> = {

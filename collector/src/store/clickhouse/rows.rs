@@ -81,7 +81,7 @@ impl Rows {
         for number in [stats.intact, stats.within_slo, stats.input_tokens, stats.output_tokens] {
             self.value(&Value::Number(number.into()));
         }
-        let histograms = || Metric::ALL.into_iter().map(|metric| (metric.as_str(), stats.histogram(metric)));
+        let histograms = || Metric::ALL.into_iter().map(|metric| (metric.id(), stats.histogram(metric)));
         self.map(histograms().map(|(name, held)| (name, held.zero())).filter(|(_, zero)| *zero > 0));
         self.map(histograms().filter(|(_, held)| !held.is_empty()).map(|(name, held)| (name, held.sum())));
         for (_, held) in histograms() {
@@ -158,7 +158,7 @@ pub(super) fn stats_columns(
     let words = ["outcomes", "defects", "sources"].map(|name| (name, "sumMap", WORDS));
     let numbers = ["whole", "good", "input_tokens", "output_tokens"].map(|name| (name, "sum", "UInt64"));
     let beside = [("zeros", "sumMap", WORDS), ("sums", "sumMap", "Map(LowCardinality(String), Float64)")];
-    let buckets = metrics.iter().map(|metric| (metric.as_str(), "sumMap", "Map(Int16, UInt64)"));
+    let buckets = metrics.iter().map(|metric| (metric.id(), "sumMap", "Map(Int16, UInt64)"));
     words.into_iter().chain(numbers).chain(beside).chain(buckets)
 }
 
@@ -186,8 +186,8 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
     let mut histograms = Vec::new();
     for &metric in metrics {
         let buckets: BTreeMap<i32, u64> = read(next())?;
-        let zero = zeros.get(metric.as_str()).copied().unwrap_or_default();
-        let sum = sums.get(metric.as_str()).copied().unwrap_or_default();
+        let zero = zeros.get(metric.id()).copied().unwrap_or_default();
+        let sum = sums.get(metric.id()).copied().unwrap_or_default();
         let histogram = Histogram::from_indexed(zero, sum, buckets);
         histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
     }
