@@ -16,7 +16,7 @@ export function eventSource(options?: Addresses): Extension;
 /**
  * Watches streams over `XMLHttpRequest` whose `responseText` grows while they arrive: responses of the same content
  * types as with `fetch`, or to requests that ask for one. Other response types are not watched. `headers_ms` is absent
- * without `phases`, as a browser reports headers with the first byte. `isStream` accepts more addresses; default: none.
+ * without `networkTiming`, as a browser reports headers with the first byte. `isStream` accepts more addresses; default: none.
  */
 export function xhr(options?: Addresses): Extension;
 
@@ -46,16 +46,16 @@ export function webSocket(options: Sockets): Extension;
 export function paint(): Extension;
 
 /**
- * Adds `phases` and `around`, and corrects `headers_ms` by Resource Timing. These come after the end, so they are in
+ * Adds `network_timing` and `page_lifecycle`, and corrects `headers_ms` by Resource Timing. These come after the end, so they are in
  * the report that is sent, not in the one that `onStreamEnd` gets. Absent where the browser hides them, and in workers.
  */
-export function phases(): Extension;
+export function networkTiming(): Extension;
 
 /**
- * Adds `cost`: the time of the probe's own code, its memory, and the bytes that it has sent. It has to be the last
+ * Adds `probe_overhead`: the time of the probe's own code, its memory, and the bytes that it has sent. It has to be the last
  * extension, as its times end before later ones run.
  */
-export function cost(): Extension;
+export function probeOverhead(): Extension;
 
 /**
  * Leaves reports of open streams with the browser, which sends them when the page is gone. So a tab that is killed or

@@ -9,21 +9,25 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod around;
 mod defect;
 mod field;
 mod histogram;
 mod name_shape;
 mod outcome;
+mod page_lifecycle;
+mod probe_overhead;
 pub mod record;
 mod report;
 mod words;
 
-pub use around::{Around, Cost};
 pub use defect::{Defect, Defects};
 pub use field::{Field, FieldValue, Fields, MAX_MS, Rule, Value};
 pub use histogram::{Bucket, ExponentialHistogram, Histogram, HistogramError, RELATIVE_ERROR, SCALE};
 pub use name_shape::NameShape;
 pub use outcome::Outcome;
-pub use report::{Batch, Dropped, MAX_REPORTS, Page, Phases, SCHEMA_VERSION, ServerTiming, StreamReport};
+pub use page_lifecycle::PageLifecycle;
+pub use probe_overhead::ProbeOverhead;
+pub use report::{
+    Batch, Dropped, MAX_REPORTS, NetworkTiming, Page, SCHEMA_VERSION, ServerTiming, StreamReport,
+};
 pub use words::{Observed, Protocol, ServerStart};

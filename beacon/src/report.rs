@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_TOKENS, Rule, fields};
 use crate::words::{Observed, ServerStart};
-use crate::{Around, Cost, Defects, Histogram, NameShape, Outcome};
+use crate::{Defects, Histogram, NameShape, Outcome, PageLifecycle, ProbeOverhead};
 
 /// The version in [`StreamReport::v`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -121,12 +121,13 @@ fields! {
             /// How often each defect was seen.
             defects: Defects = 36, Rule::Defects,
                 "Defects of the stream, as counts by name.";
-            /// Network phases before the first byte, by the extension `phases`. Absent if the browser hides them.
-            phases: Option<Phases> = 37, Rule::Group(Phases::FIELDS), "";
-            /// Events of the page while the stream ran, by the extension `phases`.
-            around: Option<Around> = 42, Rule::Group(Around::FIELDS), "";
-            /// Cost of the probe itself, by the extension `cost`.
-            cost: Option<Cost> = 44, Rule::Group(Cost::FIELDS), "";
+            /// Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides
+            /// them.
+            network_timing: Option<NetworkTiming> = 37, Rule::Group(NetworkTiming::FIELDS), "";
+            /// Events of the page while the stream ran, by the extension `networkTiming`.
+            page_lifecycle: Option<PageLifecycle> = 42, Rule::Group(PageLifecycle::FIELDS), "";
+            /// Overhead of the probe in the page, by the extension `probeOverhead`.
+            probe_overhead: Option<ProbeOverhead> = 44, Rule::Group(ProbeOverhead::FIELDS), "";
             /// Timing of the same stream as the server measured it.
             server: Option<ServerTiming> = 38, Rule::Group(ServerTiming::FIELDS), "";
             /// The page and the device.
@@ -147,7 +148,7 @@ fields! {
 fields! {
     /// Where the time before the first byte went, by Resource Timing. All in milliseconds.
     #[derive(Copy)]
-    pub struct Phases {
+    pub struct NetworkTiming {
         required {
         }
         optional {

@@ -184,7 +184,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-const EVERY_EXTENSION: &str = "eventSource xhr webSocket paint phases lastWord cost";
+const EVERY_EXTENSION: &str = "eventSource xhr webSocket paint networkTiming lastWord probeOverhead";
 
 const TAKEN: &str = "a string takes what is written to it";
 

@@ -2,7 +2,7 @@
 //! What arrived meanwhile is told as that, and each stream once.
 
 use anyhow::{Context, Result, ensure};
-use beacon::{Around, Outcome, StreamReport};
+use beacon::{Outcome, PageLifecycle, StreamReport};
 use serde_json::Value;
 use tests::{AppPage, Engine, eventually};
 
@@ -22,19 +22,19 @@ async fn hidden(engine: Engine) -> Result<()> {
     page.minimize_window().await?;
     chunks(&stage, 3).await?;
     page.set_window_rect(0, 0, 1000, 700).await?;
-    let (report, around) = ended(&stage, 1).await?;
+    let (report, lifecycle) = ended(&stage, 1).await?;
     let entry = stage.demo.ended(before).await?;
     ensure!(report.outcome == Outcome::Complete && report.bytes == entry.bytes(), "{report:#?}");
     ensure!(visibility(&report) == Some("mixed"), "{report:#?}");
-    let (ms, bytes) = (around.hidden_ms.context("no time")?, around.hidden_bytes.context("no bytes")?);
+    let (ms, bytes) = (lifecycle.hidden_ms.context("no time")?, lifecycle.hidden_bytes.context("no bytes")?);
     ensure!(ms > 0.0 && Some(ms) < report.close_ms, "hidden for {ms} ms: {report:#?}");
     ensure!(bytes > 0 && bytes < report.bytes, "{bytes} bytes while hidden: {report:#?}");
 
     page.minimize_window().await?;
     start(&stage, SLOW).await?;
-    let (report, around) = ended(&stage, 2).await?;
+    let (report, lifecycle) = ended(&stage, 2).await?;
     ensure!(visibility(&report) == Some("hidden") && report.ttfp_ms.is_none(), "{report:#?}");
-    ensure!(around.hidden_bytes == Some(report.bytes), "{report:#?}");
+    ensure!(lifecycle.hidden_bytes == Some(report.bytes), "{report:#?}");
     told_once(&stage, 2).await?;
     stage.browser.close().await
 }
@@ -52,9 +52,12 @@ async fn kept(engine: Engine) -> Result<()> {
     stage.browser.page.back().await?;
     if engine == Engine::Chromium {
         // It keeps the page with its stream, frozen, and the stream goes on.
-        let (report, around) = ended(&stage, 1).await?;
+        let (report, lifecycle) = ended(&stage, 1).await?;
         ensure!(report.outcome == Outcome::Complete && visibility(&report) == Some("mixed"), "{report:#?}");
-        ensure!(around.restored && around.freezes == Some(1) && around.hidden_ms > Some(0.0), "{around:?}");
+        ensure!(
+            lifecycle.restored && lifecycle.freezes == Some(1) && lifecycle.hidden_ms > Some(0.0),
+            "{lifecycle:?}"
+        );
     } else {
         // Firefox does not keep a page that reads, WebKit keeps it and cuts its stream.
         let report = told_once(&stage, 1).await?;
@@ -80,11 +83,11 @@ async fn a_prerendered_page_reports_requests_made_before_display() -> Result<()>
     .await?;
     stage.browser.run("document.querySelector('a').click();", vec![]).await?;
     let report = told_once(&stage, 1).await?;
-    let around = report.around.context("nothing around it")?;
+    let lifecycle = report.page_lifecycle.context("no page lifecycle")?;
     ensure!(report.outcome == Outcome::Complete && visibility(&report) == Some("mixed"), "{report:#?}");
     ensure!(
-        around.prerendered && around.hidden_ms > Some(0.0) && around.hidden_bytes > Some(0),
-        "{around:?}"
+        lifecycle.prerendered && lifecycle.hidden_ms > Some(0.0) && lifecycle.hidden_bytes > Some(0),
+        "{lifecycle:?}"
     );
     stage.browser.close().await
 }
@@ -101,11 +104,11 @@ async fn chunks(stage: &Stage, more: u64) -> Result<()> {
 }
 
 /// The report of the latest of so many streams, as the page hears of its end.
-async fn ended(stage: &Stage, count: usize) -> Result<(StreamReport, Around)> {
+async fn ended(stage: &Stage, count: usize) -> Result<(StreamReport, PageLifecycle)> {
     let ids = stage.ended_ids(count).await?;
     let report = stage.collector.final_report(ids.last().context("a stream")?).await?;
-    let around = report.around.with_context(|| format!("nothing around {report:#?}"))?;
-    Ok((report, around))
+    let lifecycle = report.page_lifecycle.with_context(|| format!("no page lifecycle in {report:#?}"))?;
+    Ok((report, lifecycle))
 }
 
 /// Waits until the collector knows of the end of all; gives back the latest of no more than `count`.

@@ -71,7 +71,7 @@ async fn under_policies(engine: Engine) -> Result<()> {
     let with_more = format!("{}{head}", snippet.text("/more/tag"));
     let report = measured(&stage, &with_more, &typed).await?;
     ensure!(report.observed == Observed::Events && report.outcome == Outcome::Complete, "{report:#?}");
-    ensure!(report.around.is_some(), "the extensions were there: {report:#?}");
+    ensure!(report.page_lifecycle.is_some(), "the extensions were there: {report:#?}");
 
     // Served by the app itself, and nothing allowed beyond that.
     let own = format!(

@@ -4,7 +4,6 @@
 //! by side; those that measure times have the machine for themselves.
 
 mod accuracy;
-mod around;
 mod away;
 mod cluster;
 mod conformance;
@@ -17,6 +16,7 @@ mod hostile;
 mod install;
 mod leaving;
 mod openapi;
+mod page_lifecycle;
 mod paint;
 mod prometheus;
 mod readme;

@@ -248,7 +248,7 @@ export function accounting(streams) {
     },
     streams: { new: streams.length, counted: streams.length - open, open },
     probe_dropped: { early: 2 },
-    probe_cost: { timed_chunks: 48_210, us_per_chunk: 2.41, error_us: 0.14, memory_bytes: 196_608 },
+    probe_overhead: { timed_chunks: 48_210, us_per_chunk: 2.41, error_us: 0.14, memory_bytes: 196_608 },
     ignored_fields: {},
     refused_connections: 0,
   };

@@ -116,15 +116,15 @@ function makeStream(random, at, hasServer) {
       ...(outcome === "truncated" && { pending_at_eof: 1 }),
       ...(random() < 0.006 && { malformed: 2 }),
     },
-    phases: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: tenth(network * 1.3) },
-    around: {
+    network_timing: { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: tenth(network * 1.3) },
+    page_lifecycle: {
       protocol: "h2",
       end_delay_ms: tenth(2 + 30 * random() ** 4),
       hidden_ms: random() < 0.1 ? tenth(900 * random()) : 0,
       long_frames: random() < 0.1 ? 3 : 0,
       long_frames_ms: 210,
     },
-    cost: { timed_chunks: chunks, chunks_ms: tenth(chunks * 0.0024), memory_bytes: 196_608, sent_bytes: 4_210 },
+    probe_overhead: { timed_chunks: chunks, chunks_ms: tenth(chunks * 0.0024), memory_bytes: 196_608, sent_bytes: 4_210 },
     ...(hasServer &&
       kind.model !== "gpt-5" && {
         server: {

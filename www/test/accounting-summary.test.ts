@@ -11,7 +11,7 @@ function accounting(change: Partial<Accounting> = {}): Accounting {
     reports: { received: 2000, became: { new: 1900, revised: 100 }, unexplained: 0, sampled_out: 0 },
     streams: { new: 1900, counted: 1898, open: 2 },
     probe_dropped: {},
-    probe_cost: { timed_chunks: 0 },
+    probe_overhead: { timed_chunks: 0 },
     ignored_fields: {},
     refused_connections: 0,
     ...change,

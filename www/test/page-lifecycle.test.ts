@@ -7,11 +7,11 @@ const plain = (text: string) => text.replaceAll("\u00a0", " ");
 it("a page without unusual events has no notes", () => {
   expect(pageLifecycleNotes({})).toEqual([]);
   const quiet = { protocol: "h2" as const, end_delay_ms: 3, hidden_ms: 0, long_frames: 0, long_frames_ms: 0, freezes: 0 };
-  expect(pageLifecycleNotes({ around: quiet })).toEqual([]);
+  expect(pageLifecycleNotes({ page_lifecycle: quiet })).toEqual([]);
 });
 
 it("each unusual event has one note, costs first", () => {
-  const around = {
+  const lifecycle = {
     end_delay_ms: 180,
     long_frames: 1,
     long_frames_ms: 62,
@@ -22,7 +22,7 @@ it("each unusual event has one note, costs first", () => {
     restored: true,
     prerendered: true,
   };
-  expect(pageLifecycleNotes({ around }).map(plain)).toEqual([
+  expect(pageLifecycleNotes({ page_lifecycle: lifecycle }).map(plain)).toEqual([
     "The app saw the end of the stream 180 ms late (busy main thread or late read).",
     "1 long frame (50 ms or more), 62 ms in total.",
     "The page was hidden for 4 s and received 12.4 kB meanwhile.",

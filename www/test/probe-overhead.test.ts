@@ -6,7 +6,7 @@ import { probeOverheadSummary, timePerChunk } from "../src/stream/probe-overhead
 const plain = (text: string | null) => text?.replaceAll("\u00a0", " ");
 const of = (timed_chunks: number, chunks_ms: number, step: number) =>
   plain(timePerChunk({ timed_chunks, chunks_ms }, step));
-const summary = (probe_cost: Accounting["probe_cost"]) => plain(probeOverheadSummary({ probe_cost } as Accounting));
+const summary = (probe_overhead: Accounting["probe_overhead"]) => plain(probeOverheadSummary({ probe_overhead } as Accounting));
 
 it("a time per chunk comes with its clock error", () => {
   expect(of(1000, 2.5, 0.1)).toBe("2.5 µs (± 1 µs)");

@@ -97,8 +97,8 @@ describe("the durations below the moments", () => {
   const from0 = { ...REPORT, submit_delay_ms: null };
 
   it("place consecutive phases before the headers", () => {
-    const phases = { dns_ms: 9, connect_ms: 0, tls_ms: 18, wait_ms: 9 };
-    const { network, isReused } = layoutTimeline({ ...from0, headers_ms: 45, phases }, "whole");
+    const network_timing = { dns_ms: 9, connect_ms: 0, tls_ms: 18, wait_ms: 9 };
+    const { network, isReused } = layoutTimeline({ ...from0, headers_ms: 45, network_timing }, "whole");
     expect(network.map(({ name, bar }) => [name, +bar.from.toFixed(3), +bar.to.toFixed(3)])).toEqual([
       ["DNS", 0.01, 0.02],
       ["TLS", 0.02, 0.04],
@@ -108,14 +108,14 @@ describe("the durations below the moments", () => {
   });
 
   it("detect a reused connection only from known phases", () => {
-    const phases = { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: 9 };
-    expect(layoutTimeline({ ...from0, phases }, "whole").isReused).toBe(true);
-    expect(layoutTimeline({ ...from0, phases: { wait_ms: 9 } }, "whole").isReused).toBeNull();
+    const network_timing = { dns_ms: 0, connect_ms: 0, tls_ms: 0, wait_ms: 9 };
+    expect(layoutTimeline({ ...from0, network_timing }, "whole").isReused).toBe(true);
+    expect(layoutTimeline({ ...from0, network_timing: { wait_ms: 9 } }, "whole").isReused).toBeNull();
     expect(layoutTimeline(from0, "whole")).toMatchObject({ network: [], isReused: null, endDelay: null });
   });
 
   it("end the delay of the end at the close", () => {
-    const { endDelay } = layoutTimeline({ ...from0, around: { end_delay_ms: 90 } }, "whole");
+    const { endDelay } = layoutTimeline({ ...from0, page_lifecycle: { end_delay_ms: 90 } }, "whole");
     expect(endDelay).toMatchObject({ ms: 90, bar: { from: 0.9, to: 1 } });
   });
 });

@@ -292,9 +292,9 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 7] = [
     ("xhr", "xhr.js", 1_500),
     ("webSocket", "web-socket.js", 1_230),
     ("paint", "paint.js", 1_800),
-    ("phases", "phases.js", 1_250),
+    ("networkTiming", "network-timing.js", 1_250),
     ("lastWord", "fetch-later.js", 400),
-    ("cost", "probe-overhead.js", 350),
+    ("probeOverhead", "probe-overhead.js", 350),
 ];
 
 /// Passes that copy code for speed, off; and one that joins it, on. Objects stay with the glue: see

@@ -294,7 +294,7 @@ impl Aggregator {
         self.windows.change(at, || earlier.window(at), add)?;
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.in_cumulative {
-            self.counts.cost(report);
+            self.counts.probe_overhead(report);
             let series = self.series.cumulative(stream.series);
             let add = |total: &mut CumulativeStats| {
                 total.add(report);

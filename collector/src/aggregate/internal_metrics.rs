@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use beacon::{Cost, Dropped, StreamReport};
+use beacon::{Dropped, ProbeOverhead, StreamReport};
 
 use crate::aggregate::series::Overflow;
 use crate::http::counters::{RequestCounters, RequestResult, SAMPLED_OUT};
@@ -73,7 +73,7 @@ pub(crate) enum Kind {
     /// Country files that replaced an earlier one, by result.
     CountryFile,
     /// Overhead of probes for their pages, as sums over streams.
-    Cost,
+    ProbeOverhead,
     /// Live-feed connections that were rejected because the subscriber limit was reached.
     Listener,
 }
@@ -93,7 +93,7 @@ impl Kind {
         Self::Counted,
         Self::Ignored,
         Self::CountryFile,
-        Self::Cost,
+        Self::ProbeOverhead,
         Self::Listener,
     ];
 
@@ -109,7 +109,7 @@ impl Kind {
             Self::Counted => "counted",
             Self::Ignored => "ignored",
             Self::CountryFile => "country_file",
-            Self::Cost => "cost",
+            Self::ProbeOverhead => "probe_overhead",
             Self::Listener => "listener",
         }
     }
@@ -244,20 +244,24 @@ impl Counts {
     /// Counts the overhead that a probe reports for an ended stream. Times mean nothing without the
     /// resolution of their clock. Implausible times are left out: a machine that slept meanwhile, or a forged
     /// report, would dominate the mean.
-    pub(crate) fn cost(&mut self, report: &StreamReport) {
-        let Some(Cost { timed_chunks, chunks_ms, memory_bytes, sent_bytes: _ }) = report.cost else { return };
+    pub(crate) fn probe_overhead(&mut self, report: &StreamReport) {
+        let Some(ProbeOverhead { timed_chunks, chunks_ms, memory_bytes, sent_bytes: _ }) =
+            report.probe_overhead
+        else {
+            return;
+        };
         if let (Some(chunks), Some(chunks_ms), Some(step_ms)) =
             (timed_chunks, chunks_ms, report.clock_resolution_ms)
             && chunks_ms <= f64::from(chunks) * LONGEST_CHUNK_MS
             && step_ms <= LONGEST_STEP_MS
         {
-            self.add(Kind::Cost, "", TIMED_CHUNKS, chunks.into());
-            self.add(Kind::Cost, "", CHUNKS_US, (chunks_ms * 1e3).round() as u64);
-            self.add(Kind::Cost, "", OPEN_US2, (chunks_ms * step_ms * 1e6).round() as u64);
+            self.add(Kind::ProbeOverhead, "", TIMED_CHUNKS, chunks.into());
+            self.add(Kind::ProbeOverhead, "", CHUNKS_US, (chunks_ms * 1e3).round() as u64);
+            self.add(Kind::ProbeOverhead, "", OPEN_US2, (chunks_ms * step_ms * 1e6).round() as u64);
         }
         if let Some(bytes) = memory_bytes {
-            self.add(Kind::Cost, "", MEMORIES, 1);
-            self.add(Kind::Cost, "", MEMORY_BYTES, bytes);
+            self.add(Kind::ProbeOverhead, "", MEMORIES, 1);
+            self.add(Kind::ProbeOverhead, "", MEMORY_BYTES, bytes);
         }
     }
 
@@ -377,10 +381,10 @@ mod tests {
     #[test]
     fn no_report_alone_is_the_cost_of_all() {
         let costing = |timed_chunks, chunks_ms, clock_resolution_ms| StreamReport {
-            cost: Some(Cost {
+            probe_overhead: Some(ProbeOverhead {
                 timed_chunks: Some(timed_chunks),
                 chunks_ms: Some(chunks_ms),
-                ..Cost::default()
+                ..ProbeOverhead::default()
             }),
             clock_resolution_ms: Some(clock_resolution_ms),
             ..StreamReport::new("0")
@@ -393,13 +397,16 @@ mod tests {
             (1, 1.0, 1_000.1),
             (1, 86_400_000.0, 86_400_000.0),
         ] {
-            counts.cost(&costing(timed_chunks, chunks_ms, step_ms));
+            counts.probe_overhead(&costing(timed_chunks, chunks_ms, step_ms));
         }
-        assert_eq!((counts.get(Kind::Cost, TIMED_CHUNKS), counts.get(Kind::Cost, CHUNKS_US)), (1, 1_000_000));
+        assert_eq!(
+            (counts.get(Kind::ProbeOverhead, TIMED_CHUNKS), counts.get(Kind::ProbeOverhead, CHUNKS_US)),
+            (1, 1_000_000)
+        );
         for _ in 0..3 {
-            counts.cost(&costing(u32::MAX, f64::from(u32::MAX) * 1e3, 1_000.0));
+            counts.probe_overhead(&costing(u32::MAX, f64::from(u32::MAX) * 1e3, 1_000.0));
         }
-        let sum = counts.get(Kind::Cost, OPEN_US2);
+        let sum = counts.get(Kind::ProbeOverhead, OPEN_US2);
         assert_eq!(sum.checked_mul(1_000), Some(sum * 1_000), "of a thousand collectors");
         assert!(sum > 0 && i64::try_from(sum).is_ok(), "in the store");
     }

@@ -28,7 +28,7 @@ pub(crate) struct Accounting {
     streams: Streams,
     /// Reports that probes dropped before sending, by reason.
     probe_dropped: BTreeMap<String, u64>,
-    probe_cost: ProbeCost,
+    probe_overhead: ProbeOverhead,
     /// Unknown fields in valid reports, by site. The collector skips them.
     ignored_fields: BTreeMap<String, u64>,
     /// Connections closed before the collector read from them.
@@ -66,9 +66,9 @@ struct Streams {
     open: i64,
 }
 
-/// Overhead of the probe on pages with its extension `cost`, over finalized streams.
+/// Overhead of the probe on pages with its extension `probeOverhead`, over finalized streams.
 #[derive(Serialize, JsonSchema)]
-struct ProbeCost {
+struct ProbeOverhead {
     timed_chunks: u64,
     /// Mean time of the probe's own code per chunk, in microseconds. Absent while there are too few chunks
     /// for the resolution of the pages' clocks.
@@ -80,9 +80,9 @@ struct ProbeCost {
     memory_bytes: Option<u64>,
 }
 
-impl ProbeCost {
+impl ProbeOverhead {
     fn of(counts: &Counts) -> Self {
-        let sum = |word| counts.get(Kind::Cost, word);
+        let sum = |word| counts.get(Kind::ProbeOverhead, word);
         let (timed_chunks, us) = (sum(TIMED_CHUNKS), sum(CHUNKS_US) as f64);
         // A time read from a clock with steps has a variance of at most itself times the step.
         let error_us = 2.0 * (sum(OPEN_US2) as f64).sqrt();
@@ -138,7 +138,7 @@ fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
         },
         streams: Streams { new, counted, open: difference(new, counted) },
         probe_dropped: by_word(&counts, Kind::Dropped),
-        probe_cost: ProbeCost::of(&counts),
+        probe_overhead: ProbeOverhead::of(&counts),
         ignored_fields: counts.iter(Kind::Ignored).map(|(key, count)| (key.site.clone(), count)).collect(),
         refused_connections: received(REFUSED_CONNECTIONS),
     })

@@ -221,13 +221,13 @@ impl Scrape {
             ),
             counter(
                 names::TIMED_CHUNKS,
-                "Chunks timed by probes with the extension `cost`.",
-                one(counts.get(Kind::Cost, TIMED_CHUNKS)),
+                "Chunks timed by probes with the extension `probeOverhead`.",
+                one(counts.get(Kind::ProbeOverhead, TIMED_CHUNKS)),
             ),
             counter(
                 names::CHUNK_SECONDS,
                 "Time that the probes' own code took in the timed chunks.",
-                vec![summed(Vec::new(), counts.get(Kind::Cost, CHUNKS_US) as f64 / 1e6)],
+                vec![summed(Vec::new(), counts.get(Kind::ProbeOverhead, CHUNKS_US) as f64 / 1e6)],
             ),
             counter(
                 names::REPAIRS,

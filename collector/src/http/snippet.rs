@@ -174,7 +174,8 @@ impl Snippet {
         // The probe runs one of the two.
         let hashes = format!("{} {}", wasm.integrity, wasm_all.integrity);
         let tag = script.tag(&format!("data-wasm-integrity=\"{hashes}\" data-site=\"{site}\""));
-        let more = Extensions { tag: more.tag("data-with=\"eventSource xhr paint phases\""), script: more };
+        let more =
+            Extensions { tag: more.tag("data-with=\"eventSource xhr paint networkTiming\""), script: more };
         let stub =
             Stub { tag: format!("<script>{}</script>", stub.text()), csp: format!("'{}'", stub.integrity()) };
         let csp = Policy {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use beacon::{Cost, Defect, Defects, Dropped, Histogram, Outcome, StreamReport};
+use beacon::{Defect, Defects, Dropped, Histogram, Outcome, ProbeOverhead, StreamReport};
 use collector::Limits;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -139,13 +139,18 @@ async fn what_probes_cost_is_told_as_soon_as_their_clocks_suffice() {
     let mut collector = TestCollector::new();
     let costing = |id, chunks_ms, clock_resolution_ms| {
         let memory_bytes = Some(196_608);
-        let cost =
-            Cost { timed_chunks: Some(1000), chunks_ms: Some(chunks_ms), memory_bytes, sent_bytes: None };
-        StreamReport { clock_resolution_ms, cost: Some(cost), ..stream(id, 100.0) }
+        let overhead = ProbeOverhead {
+            timed_chunks: Some(1000),
+            chunks_ms: Some(chunks_ms),
+            memory_bytes,
+            sent_bytes: None,
+        };
+        StreamReport { clock_resolution_ms, probe_overhead: Some(overhead), ..stream(id, 100.0) }
     };
     let told = async |collector: &TestCollector, chunks| {
-        let books = collector.until("/v1/accounting", |books| books["probe_cost"]["timed_chunks"] == chunks);
-        books.await["probe_cost"].clone()
+        let books =
+            collector.until("/v1/accounting", |books| books["probe_overhead"]["timed_chunks"] == chunks);
+        books.await["probe_overhead"].clone()
     };
 
     collector.report(&[costing(1, 0.3, Some(0.1))]).await;
@@ -157,14 +162,14 @@ async fn what_probes_cost_is_told_as_soon_as_their_clocks_suffice() {
     let unknown_step = costing(2, 500.0, None);
     let later = revised(1, costing(1, 0.3, Some(0.1)));
     collector.report(&[later, unknown_step, costing(3, 3.7, Some(0.1))]).await;
-    let cost = told(&collector, 2000).await;
-    assert_eq!(cost["us_per_chunk"], 2.0, "4 ms over 2,000 chunks: {cost}");
-    let error_us = cost["error_us"].as_f64().unwrap();
+    let overhead = told(&collector, 2000).await;
+    assert_eq!(overhead["us_per_chunk"], 2.0, "4 ms over 2,000 chunks: {overhead}");
+    let error_us = overhead["error_us"].as_f64().unwrap();
     assert!((error_us - 0.632).abs() < 0.001, "2 √(4 ms · 0.1 ms) over 2,000 chunks: {error_us}");
     assert_eq!(collector.metric("llm_rum_probe_chunk_seconds_total").await, 0.004);
     assert_eq!(collector.metric("llm_rum_probe_timed_chunks_total").await, 2000.0);
     collector.restart();
-    assert_eq!(told(&collector, 2000).await, cost);
+    assert_eq!(told(&collector, 2000).await, overhead);
 }
 
 /// What is sent to the collector, one after the other.

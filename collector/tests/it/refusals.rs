@@ -95,7 +95,7 @@ async fn a_field_that_cannot_be_is_named() {
         ("gaps", json!({ "scale": 5, "offset": 0, "counts": [1], "sum": 1e300 })),
         ("server", json!({ "source": "" })),
         ("server", json!({ "source": "comment", "ttft_ms": -5 })),
-        ("phases", json!({ "dns_ms": -5 })),
+        ("network_timing", json!({ "dns_ms": -5 })),
         ("page", json!({ "route": "r".repeat(257) })),
         ("defects", json!({ "stall": -1 })),
         ("rev", json!(-1)),

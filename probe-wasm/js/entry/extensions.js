@@ -2,8 +2,8 @@
 
 export { eventSource } from "../extensions/event-source.js";
 export { lastWord } from "../extensions/fetch-later.js";
+export { networkTiming } from "../extensions/network-timing.js";
 export { paint } from "../extensions/paint.js";
-export { phases } from "../extensions/phases.js";
-export { cost } from "../extensions/probe-overhead.js";
+export { probeOverhead } from "../extensions/probe-overhead.js";
 export { webSocket } from "../extensions/web-socket.js";
 export { xhr } from "../extensions/xhr.js";

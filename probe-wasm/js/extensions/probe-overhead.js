@@ -3,10 +3,10 @@
 import { CHUNK } from "../tap/tap-events.js";
 import { roundMs } from "./round-ms.js";
 
-/** Adds `cost` to reports. It has to be the last of several extensions: its times end before those behind it run. */
-export const cost = () => () => {
+/** Adds `probe_overhead` to reports. It has to be the last of several extensions: its times end before those behind it run. */
+export const probeOverhead = () => () => {
   let loadedAt, sentBytes, memory;
-  // Another `cost` in the same page has sums of its own.
+  // Another `probeOverhead` in the same page has sums of its own.
   const [timedChunks, tookMs] = [Symbol(), Symbol()];
   // To look up the page's `performance` takes longer than to read the time from it.
   const clock = performance;
@@ -27,7 +27,7 @@ export const cost = () => () => {
       if (body) sentBytes = (sentBytes ?? 0) + new TextEncoder().encode(body).length;
     },
     addFields(report, { [timedChunks]: chunks, [tookMs]: ms, late = 0 }) {
-      report.cost = {
+      report.probe_overhead = {
         timed_chunks: chunks,
         chunks_ms: chunks && roundMs(ms + late),
         memory_bytes: memory?.buffer.byteLength,

@@ -23,8 +23,8 @@ export const xhr = ({ isStream } = {}) => (core) => {
   return {
     stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader"], watch),
     addFields(report, { xhr }) {
-      // Browsers report headers no earlier than the first byte. `phases` may know when they came.
-      if (xhr && !report.phases) delete report.headers_ms;
+      // Browsers report headers no earlier than the first byte. `networkTiming` may know when they came.
+      if (xhr && !report.network_timing) delete report.headers_ms;
     },
   };
 };
@@ -33,16 +33,13 @@ function watchRequest(core, inspect, request) {
   const { emit } = core;
   let method, url, isAsync, accept, stream, asked, opened, length;
 
-  const endsBy = (event, name) => () => end(event, { name });
-  for (const [type, listener] of [
-    ["readystatechange", onStateChange],
-    ["progress", readText],
-    ["load", endsBy(CLOSED)],
-    ["error", endsBy(FAILED)],
-    ["timeout", endsBy(FAILED, "TimeoutError")],
-    ["abort", endsBy(FAILED, "AbortError")],
-  ])
-    listen(core, request, type, () => stream && listener());
+  const on = (type, listener) => listen(core, request, type, () => stream && listener());
+  on("readystatechange", onStateChange);
+  on("progress", readText);
+  on("load", () => end(CLOSED));
+  on("error", () => end(FAILED, {}));
+  on("timeout", () => end(FAILED, { name: "TimeoutError" }));
+  on("abort", () => end(FAILED, { name: "AbortError" }));
   return {
     open(args) {
       // The request before is dropped, until its headers without an event.

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 
 import { CHUNK, CLOSED, OPEN } from "../../js/tap/tap-events.js";
-import { cost } from "../../js/extensions/probe-overhead.js";
+import { probeOverhead } from "../../js/extensions/probe-overhead.js";
 
 let now;
 const watcher = { memory: { buffer: new ArrayBuffer(65_536) } };
@@ -17,7 +17,7 @@ beforeEach(() => {
 
 /** The extension in a page whose probe has loaded. */
 function used() {
-  const extension = cost()({});
+  const extension = probeOverhead()({});
   extension.onEvent({}, OPEN, undefined, 1000, watcher);
   return extension;
 }
@@ -31,7 +31,7 @@ function chunk(extension, stream, time, ms) {
 function told(extension, stream) {
   const report = {};
   extension.addFields(report, stream);
-  return JSON.parse(JSON.stringify(report)).cost;
+  return JSON.parse(JSON.stringify(report)).probe_overhead;
 }
 
 test("the times of chunks add up, stream by stream", () => {
@@ -54,7 +54,7 @@ test("the time of delayed chunks counts only beside a timed chunk", () => {
 });
 
 test("chunks from before the load or an earlier time are not timed", () => {
-  const extension = cost()({});
+  const extension = probeOverhead()({});
   const held = { bodies: 1 };
   for (const time of [400, 700]) {
     now = 1000;
@@ -66,7 +66,7 @@ test("chunks from before the load or an earlier time are not timed", () => {
 });
 
 test("a page without the Wasm reports no memory", () => {
-  const extension = cost()({});
+  const extension = probeOverhead()({});
   extension.onEvent({}, OPEN, undefined, 1000, {});
   assert.deepEqual(told(extension, {}), {});
 });

@@ -131,7 +131,7 @@ test("the headers time comes from Resource Timing only", () => {
     return report.headers_ms;
   };
   assert.equal(added({ headers_ms: 605.5 }, stream), undefined);
-  assert.equal(added({ headers_ms: 2.7, phases: { wait_ms: 2 } }, stream), 2.7);
+  assert.equal(added({ headers_ms: 2.7, network_timing: { wait_ms: 2 } }, stream), 2.7);
   assert.equal(added({ headers_ms: 4.5 }, { bodies: 1 }), 4.5);
 });
 

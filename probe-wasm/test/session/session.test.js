@@ -269,13 +269,13 @@ test("a GET with status 405 is no stream, a POST has failed", () => {
 });
 
 test("values known after the end are in the report that is sent", () => {
-  let phases;
-  const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, phases }));
+  let timing;
+  const { session, ends } = watched((stream, json) => JSON.stringify({ ...JSON.parse(json), url: stream.url, network_timing: timing }));
   const stream = open(session, { url: "/a" });
   session.take(stream, CLOSED, undefined, 200);
-  phases = { wait_ms: 5 };
+  timing = { wait_ms: 5 };
   const [sent] = reports(session.body(1200));
-  assert.deepEqual([ends[0].url, ends[0].phases, sent.url, sent.phases], ["/a", undefined, "/a", { wait_ms: 5 }]);
+  assert.deepEqual([ends[0].url, ends[0].network_timing, sent.url, sent.network_timing], ["/a", undefined, "/a", { wait_ms: 5 }]);
 });
 
 test("a withheld report reaches the page but not the collector", () => {

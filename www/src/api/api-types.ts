@@ -218,8 +218,8 @@ export interface Compare {
 }
 
 export type ServerTiming = NonNullable<Report["server"]>;
-export type PageLifecycle = NonNullable<Report["around"]>;
-export type ProbeOverhead = NonNullable<Report["cost"]>;
+export type PageLifecycle = NonNullable<Report["page_lifecycle"]>;
+export type ProbeOverhead = NonNullable<Report["probe_overhead"]>;
 
 /** One stream as the collector stores it. */
 export interface StreamReport extends Report {
@@ -296,7 +296,7 @@ export interface Accounting {
   streams: { new: number; counted: number; open: number };
   probe_dropped: Record<string, number>;
   /** Times are absent while the clocks are too coarse for the number of chunks. */
-  probe_cost: {
+  probe_overhead: {
     timed_chunks: number;
     us_per_chunk?: number | null;
     error_us?: number | null;

@@ -119,8 +119,8 @@ export interface StreamReport {
   stalls?: number | null;
   /** How often each defect was seen. */
   defects?: Partial<Record<Defect, number>> | null;
-  /** Network phases before the first byte, by the extension `phases`. Absent if the browser hides them. */
-  phases?: {
+  /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */
+  network_timing?: {
     /** Name look-up; 0 on a reused connection. */
     dns_ms?: number | null;
     /** Connecting, without TLS; 0 on a reused connection. */
@@ -130,8 +130,8 @@ export interface StreamReport {
     /** From the request on the wire to the first response byte. */
     wait_ms?: number | null;
   } | null;
-  /** Events of the page while the stream ran, by the extension `phases`. */
-  around?: {
+  /** Events of the page while the stream ran, by the extension `networkTiming`. */
+  page_lifecycle?: {
     /** Protocol of the connection. Absent where the browser hides it. */
     protocol?: "http/1.1" | "h2" | "h3" | "other" | null;
     /**
@@ -156,8 +156,8 @@ export interface StreamReport {
     /** Bytes that arrived after the user pressed stop. Absent if the user did not. */
     after_stop_bytes?: number | null;
   } | null;
-  /** Cost of the probe itself, by the extension `cost`. */
-  cost?: {
+  /** Overhead of the probe in the page, by the extension `probeOverhead`. */
+  probe_overhead?: {
     /** Timed chunks: those read by `fetch` after the probe had loaded. Absent if there was none. */
     timed_chunks?: number | null;
     /**

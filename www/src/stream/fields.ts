@@ -74,8 +74,8 @@ function timingFields(report: StreamReport): FieldGroup {
   };
 }
 
-function networkFields({ phases }: StreamReport): FieldGroup {
-  const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
+function networkFields({ network_timing: timing }: StreamReport): FieldGroup {
+  const { dns_ms, connect_ms, tls_ms, wait_ms } = timing ?? {};
   const entries = [
     durationField("DNS", dns_ms),
     durationField("connect", connect_ms),
@@ -84,7 +84,7 @@ function networkFields({ phases }: StreamReport): FieldGroup {
   ];
   return {
     title: "Network phases",
-    entries: phases ? entries : [{ name: "network phases", text: null }],
+    entries: timing ? entries : [{ name: "network phases", text: null }],
   };
 }
 
@@ -113,7 +113,7 @@ function pageFields({ page: context, dropped }: StreamReport): FieldGroup {
   };
 }
 
-function lifecycleFields({ around: lifecycle }: StreamReport): FieldGroup {
+function lifecycleFields({ page_lifecycle: lifecycle }: StreamReport): FieldGroup {
   if (!lifecycle) return { title: "Page lifecycle", entries: [] };
   const entries: Field[] = [
     { name: "protocol", text: lifecycle.protocol ?? null },
@@ -130,7 +130,7 @@ function lifecycleFields({ around: lifecycle }: StreamReport): FieldGroup {
   return { title: "Page lifecycle", entries };
 }
 
-function overheadFields({ cost: overhead, clock_resolution_ms }: StreamReport): FieldGroup {
+function overheadFields({ probe_overhead: overhead, clock_resolution_ms }: StreamReport): FieldGroup {
   if (!overhead) return { title: "Probe overhead", entries: [] };
   return {
     title: "Probe overhead",

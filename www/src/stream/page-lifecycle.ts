@@ -3,10 +3,10 @@ import type { PageLifecycle, StreamReport } from "../api/api-types";
 import { bytes, count, duration, isKnown, plural, type MaybeNumber } from "../format";
 
 /** Notes with a cost for the user first. Empty if nothing unusual happened. */
-export function pageLifecycleNotes({ around }: Pick<StreamReport, "around">): string[] {
-  if (!around) return [];
+export function pageLifecycleNotes({ page_lifecycle: lifecycle }: Pick<StreamReport, "page_lifecycle">): string[] {
+  if (!lifecycle) return [];
   const notes = [endDelayNote, longFramesNote, hiddenNote, afterStopNote, freezeNote, originNote];
-  return notes.map((note) => note(around)).filter((text) => text !== null);
+  return notes.map((note) => note(lifecycle)).filter((text) => text !== null);
 }
 
 function endDelayNote({ end_delay_ms: delayMs }: PageLifecycle): string | null {

@@ -17,8 +17,8 @@ export function timePerChunk(overhead: ProbeOverhead, stepMs: MaybeNumber): stri
 }
 
 /** Mean overhead over all streams; `null` if no page reports it. */
-export function probeOverheadSummary({ probe_cost }: Accounting): string | null {
-  const { timed_chunks, us_per_chunk, error_us, memory_bytes } = probe_cost;
+export function probeOverheadSummary({ probe_overhead }: Accounting): string | null {
+  const { timed_chunks, us_per_chunk, error_us, memory_bytes } = probe_overhead;
   const parts = [
     isKnown(us_per_chunk) &&
       `${microseconds(us_per_chunk)} (± ${microseconds(error_us)}) per chunk (${plural(timed_chunks, "chunk")})`,

@@ -91,8 +91,8 @@ function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind:
 }
 
 /** The phases are consecutive and end with the headers. Without headers they start with the request. */
-function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: number) => number): DurationRow[] {
-  const { dns_ms, connect_ms, tls_ms, wait_ms } = phases ?? {};
+function networkRows({ network_timing: timing, headers_ms: headers }: StreamReport, share: (ms: number) => number): DurationRow[] {
+  const { dns_ms, connect_ms, tls_ms, wait_ms } = timing ?? {};
   const all = [
     { name: "DNS", ms: dns_ms },
     { name: "connect", ms: connect_ms },
@@ -108,13 +108,13 @@ function networkRows({ phases, headers_ms: headers }: StreamReport, share: (ms: 
   });
 }
 
-function isReused({ phases }: StreamReport): boolean | null {
-  const setUp = [phases?.dns_ms, phases?.connect_ms, phases?.tls_ms].filter(isKnown);
+function isReused({ network_timing: timing }: StreamReport): boolean | null {
+  const setUp = [timing?.dns_ms, timing?.connect_ms, timing?.tls_ms].filter(isKnown);
   return setUp.length === 0 ? null : setUp.every((ms) => ms === 0);
 }
 
-function endDelayOf({ around, close_ms: close }: StreamReport, share: (ms: number) => number): DurationRow | null {
-  const ms = around?.end_delay_ms;
+function endDelayOf({ page_lifecycle: lifecycle, close_ms: close }: StreamReport, share: (ms: number) => number): DurationRow | null {
+  const ms = lifecycle?.end_delay_ms;
   if (!isKnown(ms) || !isKnown(close) || ms <= 0) return null;
   return { name: "end delay", ms, bar: { from: share(Math.max(0, close - ms)), to: share(close) } };
 }

@@ -95,7 +95,7 @@ interface Group {
 
 function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLayout, report: StreamReport): Group[] {
   const groups: Group[] = [];
-  const protocol = report.around?.protocol ? ` over ${report.around.protocol}` : "";
+  const protocol = report.page_lifecycle?.protocol ? ` over ${report.page_lifecycle.protocol}` : "";
   if (network.length > 0)
     groups.push({
       tone: "network",

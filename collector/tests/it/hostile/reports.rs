@@ -31,23 +31,29 @@ fn no_field_goes_beyond_its_limits() {
         "tpot_ms",
         "longest_gap_ms",
         "clock_resolution_ms",
-        "phases.dns_ms",
-        "phases.connect_ms",
-        "phases.tls_ms",
-        "phases.wait_ms",
-        "around.end_delay_ms",
-        "around.hidden_ms",
-        "around.long_frames_ms",
-        "cost.chunks_ms",
+        "network_timing.dns_ms",
+        "network_timing.connect_ms",
+        "network_timing.tls_ms",
+        "network_timing.wait_ms",
+        "page_lifecycle.end_delay_ms",
+        "page_lifecycle.hidden_ms",
+        "page_lifecycle.long_frames_ms",
+        "probe_overhead.chunks_ms",
     ] {
         for value in [json!(-0.001), days_40.clone(), json!(1e308), json!("100"), json!([100]), json!(true)] {
             cases.push((duration, value));
         }
     }
-    let around = ["around.freezes", "around.long_frames", "around.hidden_bytes", "around.after_stop_bytes"];
-    let cost = ["cost.timed_chunks", "cost.memory_bytes", "cost.sent_bytes"];
+    let lifecycle = [
+        "page_lifecycle.freezes",
+        "page_lifecycle.long_frames",
+        "page_lifecycle.hidden_bytes",
+        "page_lifecycle.after_stop_bytes",
+    ];
+    let overhead =
+        ["probe_overhead.timed_chunks", "probe_overhead.memory_bytes", "probe_overhead.sent_bytes"];
     let counts = ["chunks", "events", "deltas", "stalls", "bytes", "rev"];
-    for count in counts.into_iter().chain(around).chain(cost) {
+    for count in counts.into_iter().chain(lifecycle).chain(overhead) {
         for value in [json!(-1), json!(1.5), json!(u64::MAX), json!(1e30), json!("1")] {
             cases.push((count, value));
         }

@@ -1,7 +1,9 @@
 //! Streams as pages of a chat product would report them: several models and use cases, every outcome, times
 //! spread as real ones are. The same numbers give the same streams.
 
-use beacon::{Around, Defect, Histogram, Outcome, Page, Phases, Protocol, ServerTiming, StreamReport};
+use beacon::{
+    Defect, Histogram, NetworkTiming, Outcome, Page, PageLifecycle, Protocol, ServerTiming, StreamReport,
+};
 
 /// What a page says of one stream: while it runs, unless it ends within a second of its first text, and when
 /// it has ended.
@@ -125,8 +127,9 @@ fn with_text(random: &mut Random, model: &Model, mut report: StreamReport) -> St
     report.ttft_ms = Some(ttft_ms);
     report.ttfv_ms = Some(tenths(ttft_ms + thinking_ms));
     report.response_model = report.model.clone();
-    report.around = Some(Around { protocol: Some(Protocol::Http2), ..Around::default() });
-    report.phases = Some(Phases {
+    report.page_lifecycle =
+        Some(PageLifecycle { protocol: Some(Protocol::Http2), ..PageLifecycle::default() });
+    report.network_timing = Some(NetworkTiming {
         dns_ms: Some(0.0),
         connect_ms: Some(0.0),
         tls_ms: Some(0.0),
