@@ -171,14 +171,15 @@ impl Meter {
     #[must_use]
     pub fn report(&self) -> StreamReport {
         let mut meter = self.clone();
-        let outcome = meter.outcome();
+        let outcome = meter.outcome(meter.dialect());
         let report = meter.update_report().build(outcome);
         StreamReport { id: meter.id, open: meter.end.is_none(), ..report }
     }
 
     /// The same report as rows, but for the id and whether it is open.
     pub fn update_report(&mut self) -> &ReportBuilder {
-        let (outcome, dialect) = (self.outcome(), self.dialect());
+        let dialect = self.dialect();
+        let outcome = self.outcome(dialect);
         self.update_defects();
         let StreamState { report, usage, server, .. } = &mut self.state;
         report.set_text(TextField::Outcome, outcome.as_str());
@@ -292,7 +293,7 @@ impl Meter {
     fn read_pending(&mut self, end: End) {
         let arrived_ms = self.last_byte_ms;
         if self.framing.is_none() && !self.start.is_empty() {
-            self.framing = Some(Framing::of_all(self.content_type, &self.start));
+            self.framing = Some(Framing::named(self.content_type));
             self.read_start();
         }
         let Some(framing) = &mut self.framing else {
@@ -315,7 +316,7 @@ impl Meter {
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self, dialect: Option<&str>) -> Outcome {
         if self.is_http_error() {
             return Outcome::HttpError;
         }
@@ -332,7 +333,7 @@ impl Meter {
             Some(End::TimedOut) => Outcome::Timeout,
             Some(End::Failed) => Outcome::NetworkError,
             Some(End::Closed) if self.needs_full_wasm() || self.unread => Outcome::Unobserved,
-            Some(End::Closed) => match self.dialect() {
+            Some(End::Closed) => match dialect {
                 None => Outcome::Empty,
                 Some(_) if !self.unclosed && self.state.ends_by_closing() => Outcome::Complete,
                 _ => Outcome::Truncated,
