@@ -146,9 +146,9 @@ test("batched chunks give the same report as single ones", () => {
   assert.ok(usual.length > 40, `${usual.length} recordings`);
   for (const name of usual) {
     const rows = recording(name);
-    const [waiting, ...others] = [1, 2, undefined].map((bodies) => {
+    const [waiting, ...others] = [1, 2, undefined].map((bodies_) => {
       const { one, ends } = session();
-      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies });
+      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies_ });
       const [{ id, observed, clock_resolution_ms, ...report }] = ends;
       return report;
     });
