@@ -103,7 +103,6 @@ impl Defects {
     pub const NONE: Self = Self([0; _]);
 
     /// Increments a count, which saturates.
-    #[inline(never)]
     pub fn add(&mut self, defect: Defect) {
         self.set(defect, self.get(defect).saturating_add(1));
     }

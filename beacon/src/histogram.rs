@@ -1,29 +1,26 @@
-//! A base-2 exponential histogram of scale 5, mergeable without loss.
+//! A base-2 exponential histogram, mergeable without loss.
 //!
-//! Same model as OpenTelemetry's exponential and Prometheus' native histograms: bucket `i` contains values in
-//! `(2^(i/32), 2^((i+1)/32)]`. Bucket edges come from multiplications, square roots and the bits of the
+//! Same model as OpenTelemetry's exponential and Prometheus' native histograms: with scale 5, bucket `i` contains
+//! values in `(2^(i/32), 2^((i+1)/32)]`. Bucket edges come from multiplications, square roots and the bits of the
 //! float, not from a logarithm. IEEE 754 fixes these to the last bit, so browser and server agree.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// 2^5 buckets per doubling.
+/// Scale of the histograms in reports.
 pub const SCALE: u8 = 5;
 
-/// Largest relative error of a quantile: `2^(1/64) − 1`, because a bucket is represented by its geometric
-/// middle.
+/// Largest relative error of a quantile of scale 5: `2^(1/64) − 1`, because a bucket is represented by its
+/// geometric middle.
 pub const RELATIVE_ERROR: f64 = 0.010_889_286_051_700_475;
 
-/// Lowest bucket: 2^-10, about a thousandth of the unit. Smaller positive values count here too.
-pub const MIN_INDEX: i32 = -10 * BUCKETS_PER_DOUBLING;
+/// Histogram of scale 5: 32 buckets per doubling.
+pub type Histogram = ExponentialHistogram<SCALE>;
 
-/// Highest bucket: up to 2^30 of the unit, twelve days in milliseconds. Larger values count here too.
-pub const MAX_INDEX: i32 = 30 * BUCKETS_PER_DOUBLING - 1;
-
-/// Counts per bucket, in the unit of the recorded values.
+/// Counts per bucket, in the unit of the recorded values. Each doubling has `2^S` buckets.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Wire")]
-pub struct Histogram {
+pub struct ExponentialHistogram<const S: u8> {
     /// Values of zero and below: shorter than one step of the clock.
     zero: u64,
     /// Bucket index of `counts[0]`; meaningless while `counts` is empty.
@@ -46,9 +43,9 @@ pub struct Bucket {
 /// Why a histogram from the wire is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistogramError {
-    /// A scale other than [`SCALE`].
-    Scale(i64),
-    /// Buckets outside [`MIN_INDEX`] to [`MAX_INDEX`].
+    /// A scale that is not the second one, which the type has.
+    Scale(i64, u8),
+    /// Buckets outside the range that the type has.
     Range,
     /// A sum that is negative or not finite, or counts whose total overflows.
     Sum,
@@ -57,7 +54,7 @@ pub enum HistogramError {
 impl std::fmt::Display for HistogramError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Scale(scale) => write!(f, "histogram scale {scale} where {SCALE} is known"),
+            Self::Scale(found, known) => write!(f, "histogram scale {found} where {known} is known"),
             Self::Range => f.write_str("histogram bucket outside the known range"),
             Self::Sum => f.write_str("histogram sum is not a finite number of zero or more"),
         }
@@ -66,7 +63,13 @@ impl std::fmt::Display for HistogramError {
 
 impl std::error::Error for HistogramError {}
 
-impl Histogram {
+impl<const S: u8> ExponentialHistogram<S> {
+    /// Lowest bucket: 2^-10, about a thousandth of the unit. Smaller positive values count here too.
+    pub const MIN_INDEX: i32 = -10 << S;
+
+    /// Highest bucket: up to 2^30 of the unit, twelve days in milliseconds. Larger values count here too.
+    pub const MAX_INDEX: i32 = (30 << S) - 1;
+
     /// A histogram without values.
     pub const EMPTY: Self = Self { zero: 0, offset: 0, counts: Vec::new(), sum: 0.0 };
 
@@ -80,7 +83,7 @@ impl Histogram {
             return;
         }
         self.sum += value;
-        *self.slot(index_of(value)) += 1;
+        *self.slot(Self::index_of(value)) += 1;
     }
 
     /// Retracts one `record` of this value.
@@ -141,28 +144,6 @@ impl Histogram {
         self.count() == 0
     }
 
-    /// The quantile `q` (0 to 1) by nearest rank, with at most [`RELATIVE_ERROR`]. `None` if no value was
-    /// recorded.
-    #[must_use]
-    pub fn quantile(&self, q: f64) -> Option<f64> {
-        let count = self.count();
-        if count == 0 {
-            return None;
-        }
-        let rank = ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count);
-        let mut seen = self.zero;
-        if rank <= seen {
-            return Some(0.0);
-        }
-        for (index, count) in self.indexed() {
-            seen += count;
-            if rank <= seen {
-                return Some(edge(index) * (1.0 + RELATIVE_ERROR));
-            }
-        }
-        None
-    }
-
     /// The buckets with values, lowest first, without the values of zero.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.folded(0)
@@ -177,7 +158,8 @@ impl Histogram {
             while let Some((_, more)) = fine.next_if(|(index, _)| index >> steps == coarse) {
                 count += more;
             }
-            Some(Bucket { lower: edge(coarse << steps), upper: edge((coarse + 1) << steps), count })
+            let (lower, upper) = (Self::edge(coarse << steps), Self::edge((coarse + 1) << steps));
+            Some(Bucket { lower, upper, count })
         })
     }
 
@@ -211,7 +193,7 @@ impl Histogram {
         }
         let mut histogram = Self { zero, sum, ..Self::default() };
         for (index, count) in buckets {
-            if !(MIN_INDEX..=MAX_INDEX).contains(&index) {
+            if !(Self::MIN_INDEX..=Self::MAX_INDEX).contains(&index) {
                 return Err(HistogramError::Range);
             }
             let slot = histogram.slot(index);
@@ -227,7 +209,7 @@ impl Histogram {
     /// If a bucket is out of range, the total overflows, or the sum is negative or not finite.
     pub fn from_dense(zero: u64, sum: f64, offset: i32, counts: Vec<u64>) -> Result<Self, HistogramError> {
         let end = i64::from(offset) + counts.len() as i64;
-        let in_range = offset >= MIN_INDEX && end <= i64::from(MAX_INDEX) + 1;
+        let in_range = offset >= Self::MIN_INDEX && end <= i64::from(Self::MAX_INDEX) + 1;
         if !(counts.is_empty() || in_range) {
             return Err(HistogramError::Range);
         }
@@ -238,6 +220,31 @@ impl Histogram {
         let mut histogram = Self { zero, offset, counts, sum };
         histogram.trim();
         Ok(histogram)
+    }
+
+    /// Index of the bucket of a positive finite value. For coarser buckets, `index >> k` is the index of the
+    /// bucket that is `2^k` times as wide. Clamped to [`MIN_INDEX`](Self::MIN_INDEX) and
+    /// [`MAX_INDEX`](Self::MAX_INDEX).
+    #[must_use]
+    pub fn index_of(value: f64) -> i32 {
+        let bits = value.to_bits();
+        let mut power = f64::from_bits((bits & MANTISSA_BITS) | ONE_BITS);
+        // Raises the mantissa to the power of 2^S: its exponent is then the bucket within the doubling.
+        for _ in 0..S {
+            power *= power;
+        }
+        // The upper edge is inclusive: a power that equals an edge belongs to the bucket below it.
+        let step = exponent(power.to_bits() - 1);
+        ((exponent(bits) << S) + step).clamp(Self::MIN_INDEX, Self::MAX_INDEX)
+    }
+
+    /// Lower edge of a bucket, `2^(index/2^S)`.
+    fn edge(index: i32) -> f64 {
+        let mut root = power_of_two(index.rem_euclid(1 << S));
+        for _ in 0..S {
+            root = root.sqrt();
+        }
+        power_of_two(index >> S) * root
     }
 
     fn slot(&mut self, index: i32) -> &mut u64 {
@@ -272,28 +279,28 @@ impl Histogram {
     }
 }
 
-/// Index of the bucket of a positive finite value. For coarser buckets, `index >> k` is the index of the
-/// bucket that is `2^k` times as wide. Clamped to [`MIN_INDEX`] and [`MAX_INDEX`].
-#[must_use]
-pub fn index_of(value: f64) -> i32 {
-    let bits = value.to_bits();
-    let mut power = f64::from_bits((bits & MANTISSA_BITS) | ONE_BITS);
-    // Raises the mantissa to the power of 32: its exponent is then the bucket within the doubling.
-    for _ in 0..SCALE {
-        power *= power;
+impl Histogram {
+    /// The quantile `q` (0 to 1) by nearest rank, with at most [`RELATIVE_ERROR`]. `None` if no value was
+    /// recorded.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let rank = ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count);
+        let mut seen = self.zero;
+        if rank <= seen {
+            return Some(0.0);
+        }
+        for (index, count) in self.indexed() {
+            seen += count;
+            if rank <= seen {
+                return Some(Self::edge(index) * (1.0 + RELATIVE_ERROR));
+            }
+        }
+        None
     }
-    // The upper edge is inclusive: a power that equals an edge belongs to the bucket below it.
-    let step = exponent(power.to_bits() - 1);
-    (exponent(bits) * BUCKETS_PER_DOUBLING + step).clamp(MIN_INDEX, MAX_INDEX)
-}
-
-/// Lower edge of a bucket, `2^(index/32)`.
-fn edge(index: i32) -> f64 {
-    let mut root = power_of_two(index.rem_euclid(BUCKETS_PER_DOUBLING));
-    for _ in 0..SCALE {
-        root = root.sqrt();
-    }
-    power_of_two(index.div_euclid(BUCKETS_PER_DOUBLING)) * root
 }
 
 fn exponent(bits: u64) -> i32 {
@@ -316,10 +323,10 @@ struct Wire {
 }
 
 // Serializes in place: the copy for a derived `into` adds half a kilobyte to the Wasm that pages download.
-impl Serialize for Histogram {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl<const S: u8> Serialize for ExponentialHistogram<S> {
+    fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
         let mut wire = serializer.serialize_struct("Histogram", 5)?;
-        wire.serialize_field("scale", &i64::from(SCALE))?;
+        wire.serialize_field("scale", &i64::from(S))?;
         wire.serialize_field("offset", &self.offset)?;
         wire.serialize_field("counts", &self.counts)?;
         if self.zero > 0 {
@@ -330,19 +337,18 @@ impl Serialize for Histogram {
     }
 }
 
-impl TryFrom<Wire> for Histogram {
+impl<const S: u8> TryFrom<Wire> for ExponentialHistogram<S> {
     type Error = HistogramError;
 
     fn try_from(wire: Wire) -> Result<Self, HistogramError> {
         let Wire { scale, offset, counts, zero, sum } = wire;
-        if scale != i64::from(SCALE) {
-            return Err(HistogramError::Scale(scale));
+        if scale != i64::from(S) {
+            return Err(HistogramError::Scale(scale, S));
         }
         Self::from_dense(zero, sum, offset, counts)
     }
 }
 
-const BUCKETS_PER_DOUBLING: i32 = 1 << SCALE;
 const MANTISSA_BITS: u64 = (1 << 52) - 1;
 const ONE_BITS: u64 = 1023 << 52;
 

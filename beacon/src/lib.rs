@@ -22,9 +22,7 @@ mod words;
 
 pub use defect::{Defect, Defects};
 pub use field::{Field, FieldValue, Fields, MAX_MS, Rule, Value};
-pub use histogram::{
-    Bucket, Histogram, HistogramError, MAX_INDEX, MIN_INDEX, RELATIVE_ERROR, SCALE, index_of,
-};
+pub use histogram::{Bucket, ExponentialHistogram, Histogram, HistogramError, RELATIVE_ERROR, SCALE};
 pub use name_shape::NameShape;
 pub use outcome::Outcome;
 pub use page_lifecycle::PageLifecycle;

@@ -186,7 +186,7 @@ pub struct Ingest {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Models per site. Default 100.
+    /// Models per site, and as many response models. Default 100.
     pub models: usize,
     /// Providers per site. Default 20.
     pub providers: usize,
@@ -194,8 +194,8 @@ pub struct Limits {
     pub use_cases: usize,
     /// Combinations of the three per site. Default 2000.
     pub series: usize,
-    /// Combinations of the three with a country, per site. Default 2000.
-    pub country_series: usize,
+    /// Combinations of the three with a country, per site, and as many of these with a response model. Default 2000.
+    pub window_series: usize,
 }
 
 /// How long a stream's id is remembered, so that a report that is sent twice counts once.
@@ -354,7 +354,7 @@ impl Default for Journal {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { models: 100, providers: 20, use_cases: 20, series: 2000, country_series: 2000 }
+        Self { models: 100, providers: 20, use_cases: 20, series: 2000, window_series: 2000 }
     }
 }
 

@@ -38,6 +38,8 @@ mod cli;
 
 pub mod fuzzing;
 
+pub use aggregate::dimension::dimension_names;
+pub use aggregate::metric::{METRICS, MetricDefinition, MetricLabels};
 pub use cli::backup::{BackupError, backup};
 pub use cli::grafana::grafana;
 pub use cli::healthcheck::{HealthcheckError, healthcheck};

@@ -6,6 +6,7 @@ mod checkpoint;
 pub(crate) mod clickhouse;
 mod clock_jump_guard;
 mod dedup_log;
+mod dimension_columns;
 pub(crate) mod error;
 pub(crate) mod paths;
 pub(crate) mod query;

@@ -5,7 +5,6 @@ use crate::absent::ABSENT;
 use crate::build_variant::IN_PAGE;
 use crate::json::{Json, same, written_bytes};
 use crate::text_kinds::TextKinds;
-use crate::utf8::is_utf8;
 
 /// The last event, if an event that matches it means the same.
 #[derive(Debug, Clone)]
@@ -85,7 +84,7 @@ impl DeltaTemplate {
                 }
                 continue;
             }
-            let text = json.string().filter(|text| is_utf8(text))?;
+            let text = json.string().filter(|text| str::from_utf8(text).is_ok())?;
             let has_text = |text| written_bytes(text) > 0;
             if matches!(wildcard, Wildcard::GeneratedText)
                 && has_text(text) != has_text(&last[start + 1..end - 1])

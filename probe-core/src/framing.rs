@@ -10,19 +10,14 @@ mod plain_text;
 mod sse;
 
 use crate::build_variant::ALL_DIALECTS;
-use crate::json::Json;
 
 use brackets::RECORD_SEPARATOR;
 pub use content_type::ContentType;
-use find::find;
 pub(crate) use frame::BOM;
 pub use frame::{Event, Frame, MAX_EVENT_BYTES, Pending};
 pub use json_stream::JsonStream;
 pub use plain_text::PlainText;
 pub use sse::Sse;
-
-/// The longest first line that may arrive in pieces before a body counts as JSON in lines.
-const MAX_FIRST_LINE_BYTES: usize = 64 * 1024;
 
 /// How a body is cut into events.
 #[derive(Debug, Clone)]
@@ -33,7 +28,7 @@ pub enum Framing {
     Json(JsonStream),
     /// Text without events.
     PlainText(PlainText),
-    /// A framing that only the full Wasm has: nothing comes out.
+    /// Every framing but server-sent events, in a build without them: nothing comes out.
     NeedsFullWasm,
 }
 
@@ -43,20 +38,18 @@ impl Framing {
     pub fn named(content_type: impl Into<ContentType>) -> Self {
         match content_type.into() {
             ContentType::Events => Self::Sse(Sse::default()),
-            ContentType::Lines => Self::Json(JsonStream::by_lines()),
+            ContentType::Lines => Self::rare(|| Self::Json(JsonStream::by_lines())),
             ContentType::Other => Self::rare(|| Self::PlainText(PlainText::default())),
         }
     }
 
     /// The framing that the first bytes show, or else the content type: servers send JSON and server-sent events under
     /// many types. `None` while `start` could be of several framings, which takes a few bytes at most.
-    ///
-    /// A build without every framing takes an object for the first of many lines as soon as its line ends. Lines with a
-    /// code before their JSON need the full Wasm.
     #[must_use]
     pub fn of(content_type: impl Into<ContentType>, start: &[u8]) -> Option<Self> {
+        let content_type = content_type.into();
         let named = Self::named(content_type);
-        if matches!(named, Self::Json(_)) {
+        if content_type == ContentType::Lines {
             return Some(named);
         }
         let text = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
@@ -64,7 +57,6 @@ impl Framing {
             _ if start.len() - text.len() > MAX_START => Some(named),
             [] => None,
             _ if BOM.starts_with(text) => None,
-            [b'{', ..] if !ALL_DIALECTS => by_lines(text),
             [b'{' | b'[', ..] => Some(Self::rare(|| Self::Json(JsonStream::by_brackets()))),
             [RECORD_SEPARATOR, ..] => Some(Self::rare(|| Self::Json(JsonStream::by_lines()))),
             [code, b':', b'"' | b'{' | b'[', ..] if code.is_ascii_alphanumeric() => {
@@ -76,21 +68,13 @@ impl Framing {
         }
     }
 
-    /// The framing of a body that has ended before [`Framing::of`] could tell.
-    pub(crate) fn of_all(content_type: ContentType, body: &[u8]) -> Self {
-        match body.trim_ascii_start() {
-            [b'{', ..] if !ALL_DIALECTS => Self::Json(JsonStream::by_lines()),
-            _ => Self::named(content_type),
-        }
-    }
-
     /// Takes the next frame off the front of `input`. `None` when the input is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         match self {
             Self::Sse(sse) => sse.next(input),
-            Self::Json(json) => json.next(input),
+            Self::Json(json) if ALL_DIALECTS => json.next(input),
             Self::PlainText(text) if ALL_DIALECTS => text.next(input),
-            Self::PlainText(_) | Self::NeedsFullWasm => None,
+            Self::Json(_) | Self::PlainText(_) | Self::NeedsFullWasm => None,
         }
     }
 
@@ -98,9 +82,9 @@ impl Framing {
     pub fn finish(&mut self) -> Pending<'_> {
         match self {
             Self::Sse(sse) => sse.finish(),
-            Self::Json(json) => json.finish(),
+            Self::Json(json) if ALL_DIALECTS => json.finish(),
             Self::PlainText(text) if ALL_DIALECTS => text.finish(),
-            Self::PlainText(_) | Self::NeedsFullWasm => Pending::default(),
+            Self::Json(_) | Self::PlainText(_) | Self::NeedsFullWasm => Pending::default(),
         }
     }
 
@@ -112,15 +96,6 @@ impl Framing {
     /// Whether an event at the end of the body is complete: only server-sent events need a blank line after them.
     pub(crate) fn ends_anywhere(&self) -> bool {
         !matches!(self, Self::Sse(_))
-    }
-}
-
-/// JSON in lines, if the first line is a whole text.
-fn by_lines(text: &[u8]) -> Option<Framing> {
-    match find(text, *b"\n\n") {
-        Some(end) if Json::new(&text[..end]).finish() => Some(Framing::Json(JsonStream::by_lines())),
-        None if text.len() <= MAX_FIRST_LINE_BYTES => None,
-        _ => Some(Framing::NeedsFullWasm),
     }
 }
 

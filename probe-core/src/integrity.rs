@@ -48,7 +48,6 @@ impl Sequence {
     }
 }
 
-#[inline(never)]
 fn shift(bits: u64, by: f64) -> u64 {
     bits.checked_shl(by as u32).unwrap_or(0)
 }

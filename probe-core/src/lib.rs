@@ -26,7 +26,6 @@ mod report_builder;
 mod server_timing;
 mod text_kinds;
 mod time;
-mod utf8;
 mod work_counter;
 
 pub use field_values::FieldValues;

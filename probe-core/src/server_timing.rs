@@ -1,6 +1,7 @@
 //! Merges the timings that servers send in band into one [`ServerTiming`].
 
 use std::borrow::Cow;
+use std::mem;
 
 use beacon::{ServerStart, ServerTiming};
 
@@ -76,7 +77,8 @@ impl ServerClaims {
     /// Adds our own comment. It may come several times; later ones fill in and replace.
     pub(crate) fn add_comment(&mut self, comment: &mut EventNumbers) {
         let claim = self.comment.get_or_insert(ServerClaim::new("comment", ServerStart::Arrival));
-        claim.numbers = filled_from(comment.take_claim(), claim.numbers);
+        let earlier = mem::replace(&mut claim.numbers, comment.take_claim());
+        fill(&mut claim.numbers, &earlier);
     }
 
     /// Adds an engine's own timing. False if it is not enough for a claim.
@@ -139,20 +141,20 @@ impl ServerClaims {
     /// goes before one without the queue. The other numbers come from the claim that has them. If an engine's timing
     /// has no tokens, the `output_tokens` of its usage take their place.
     pub(crate) fn merged(&self, output_tokens: f64) -> Option<ServerClaim> {
-        let mut in_band = self.in_band;
-        if let Some(ServerClaim { numbers: [.., tokens], .. }) = &mut in_band {
+        let (comment, in_band) = (self.comment.as_ref(), self.in_band.as_ref());
+        let whole = comment.filter(|claim| !claim.get(ClaimField::FirstToken).is_nan());
+        let first = whole.or(in_band).or(comment)?;
+        let mut numbers = first.numbers;
+        if let Some(in_band) = in_band {
+            fill(&mut numbers, &in_band.numbers);
+            let tokens = &mut numbers[ClaimField::Tokens as usize];
             *tokens = or(*tokens, output_tokens);
         }
-        let (first, second) = match (self.comment, in_band) {
-            (Some(comment), Some(in_band)) if comment.get(ClaimField::FirstToken).is_nan() => {
-                (in_band, comment)
-            }
-            (Some(comment), in_band) => (comment, in_band.unwrap_or(comment)),
-            (None, in_band) => (in_band?, in_band?),
-        };
-        let mut numbers = filled_from(first.numbers, second.numbers);
+        if let Some(comment) = comment {
+            fill(&mut numbers, &comment.numbers);
+        }
         numbers[ClaimField::FirstToken as usize] = first.get(ClaimField::FirstToken);
-        Some(ServerClaim { numbers, ..first })
+        Some(ServerClaim { numbers, ..*first })
     }
 }
 
@@ -184,10 +186,9 @@ impl ServerClaim {
     }
 }
 
-/// The first row; numbers that are absent there come from the second.
-fn filled_from(mut first: [f64; CLAIM_NUMBERS], second: [f64; CLAIM_NUMBERS]) -> [f64; CLAIM_NUMBERS] {
-    for (number, other) in first.iter_mut().zip(second) {
-        *number = or(*number, other);
+/// Sets the numbers that are absent to those of the `other` claim.
+fn fill(numbers: &mut [f64; CLAIM_NUMBERS], other: &[f64; CLAIM_NUMBERS]) {
+    for (number, other) in numbers.iter_mut().zip(other) {
+        *number = or(*number, *other);
     }
-    first
 }

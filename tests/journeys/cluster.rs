@@ -103,7 +103,7 @@ async fn rows_published_without_countries_have_unknown_countries() -> Result<()>
     clickhouse.query("RENAME TABLE llm_rum.llm_rum_windows TO llm_rum.llm_rum_windows_before").await?;
     let collector = start_one(folder.path(), 0).await?;
     eventually("a new table", || async {
-        sorting_key(&clickhouse).await.ok()?.contains("model, country, start").then_some(())
+        sorting_key(&clickhouse).await.ok()?.contains("model, country, response_model, start").then_some(())
     })
     .await?;
     clickhouse.query(&copy_of_rows(&clickhouse).await?).await?;
@@ -123,7 +123,7 @@ async fn queries_for_traffic_with_idle_hours_stay_short() -> Result<()> {
     .await?;
     let hour = now_ms() / 3_600_000 * 60;
     let spans = format!(
-        "INSERT INTO llm_rum.llm_rum_spans (length, start, collector, stands, countries, version)
+        "INSERT INTO llm_rum.llm_rum_spans (length, start, collector, stands, window_only, version)
          SELECT length, intDiv({hour} - number * 120, length) * length, collector, length < 1440, 1, 1
          FROM (SELECT number, arrayJoin([5, 60, 1440]) AS length, arrayJoin(['one', 'two']) AS collector
              FROM numbers(1, 480))"

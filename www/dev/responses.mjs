@@ -22,8 +22,9 @@ const METRICS = {
   server_ttft: (s) => [s.server?.ttft_ms],
   overhead: (s) => [s.server && Math.max(0, s.ttft_ms - s.server.ttft_ms)],
   e2e: (s) => [s.e2e_ms],
+  generation: (s) => (s.e2e_ms && s.ttft_ms ? [s.e2e_ms - s.ttft_ms] : []),
   tpot: (s) => [s.tpot_ms],
-  gap: (s) => gapValues(s.gaps),
+  inter_chunk_latency: (s) => gapValues(s.gaps),
 };
 
 export function windowOf(query, now) {

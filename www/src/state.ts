@@ -11,7 +11,6 @@ import type {
   Heatmap,
   HistogramAnswer,
   Live,
-  Metric,
   Outcome,
   Range,
   SampleKind,
@@ -20,6 +19,7 @@ import type {
   Timeseries,
 } from "./api/api-types";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
+import type { Metric } from "./api/metrics";
 import { isValidToken } from "./api/token";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
 import { readView, writeView, type ChartType, type View } from "./url";

@@ -1,5 +1,7 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
-import type { Dimension, Filters, Metric, Outcome, Range, SampleKind } from "./api/api-types";
+import type { Dimension, Filters, Outcome, Range, SampleKind } from "./api/api-types";
+import { DIMENSIONS } from "./api/dimensions";
+import { METRICS, type Metric } from "./api/metrics";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
 const HOUR = 3_600_000;
@@ -11,8 +13,6 @@ export const RANGE_MS: Record<Range, number> = {
   "7d": 168 * HOUR,
   "30d": 720 * HOUR,
 };
-export const METRICS: readonly Metric[] = ["ttfv", "ttft", "ttfp", "server_ttft", "overhead", "e2e", "tpot", "gap"];
-export const DIMENSIONS: readonly Dimension[] = ["site", "use_case", "provider", "model", "country"];
 export const OUTCOMES: readonly Outcome[] = [
   "complete",
   "truncated",

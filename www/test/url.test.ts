@@ -11,7 +11,7 @@ it("a view survives the query string", () => {
   const view: View = {
     range: "24h",
     filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
-    metric: "gap",
+    metric: "inter_chunk_latency",
     chartType: "heatmap",
     by: "use_case",
     showsAllGroups: true,

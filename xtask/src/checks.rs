@@ -20,9 +20,12 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     checks.close()
 }
 
-/// Writes the generated types and tables.
-pub(crate) fn generate(root: &Path) -> Result<()> {
-    run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate"]))
+/// Writes the generated types and tables, or with `--check` fails if one is not up to date.
+pub(crate) fn generate(root: &Path, arguments: &[&str]) -> Result<()> {
+    ["beacon", "collector"].iter().try_for_each(|package| {
+        let example = ["run", "--quiet", "-p", package, "--example", "generate", "--"];
+        run(cargo(root, &example).args(arguments))
+    })
 }
 
 /// Everything, from a fresh clone.
@@ -77,9 +80,7 @@ fn fast(root: &Path, checks: &mut Checks) {
                 .args(["--", "-D", "warnings"]))
         })
     });
-    checks.stage("generated files", || {
-        run(&mut cargo(root, &["run", "--quiet", "-p", "beacon", "--example", "generate", "--", "--check"]))
-    });
+    checks.stage("generated files", || generate(root, &["--check"]));
     checks.stage("pages: types", || {
         PAGES.iter().try_for_each(|folder| {
             let folder = root.join(folder);

@@ -45,7 +45,7 @@ enum Command {
     Test,
     /// Run the fast checks: rules, formatting, lints and unit tests.
     Check,
-    /// Write the types and tables that are generated from the table of report fields.
+    /// Write the types and tables that are generated from the tables of report fields, metrics and dimensions.
     Generate,
     /// Build the probe, the dashboard, the demo page and the release programs.
     Build,
@@ -86,7 +86,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Demo(options) => demo::run_pair(&root, &options),
         Command::Test => checks::test(&root),
         Command::Check => checks::check(&root),
-        Command::Generate => checks::generate(&root),
+        Command::Generate => checks::generate(&root, &[]),
         Command::Build => artefacts::build(&root),
         Command::Dist(options) => dist::make(&root, &options),
         Command::Size { json } => {

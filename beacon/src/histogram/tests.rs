@@ -4,6 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+const MIN_INDEX: i32 = Histogram::MIN_INDEX;
+const MAX_INDEX: i32 = Histogram::MAX_INDEX;
+
 fn of(values: &[f64]) -> Histogram {
     let mut histogram = Histogram::default();
     for &value in values {
@@ -42,11 +45,11 @@ fn an_edge_belongs_to_the_bucket_below_it() {
 fn every_edge_is_a_power_of_two_by_thirty_seconds() {
     for index in MIN_INDEX..=MAX_INDEX {
         let exact = (f64::from(index) / 32.0).exp2();
-        assert!((edge(index) - exact).abs() <= exact * 2.0 * f64::EPSILON, "{index}");
-        assert_eq!(index_of(edge(index) * (1.0 + 1e-14)), index);
-        assert_eq!(index_of(edge(index) * (1.0 - 1e-14)), (index - 1).max(MIN_INDEX));
+        assert!((Histogram::edge(index) - exact).abs() <= exact * 2.0 * f64::EPSILON, "{index}");
+        assert_eq!(Histogram::index_of(Histogram::edge(index) * (1.0 + 1e-14)), index);
+        assert_eq!(Histogram::index_of(Histogram::edge(index) * (1.0 - 1e-14)), (index - 1).max(MIN_INDEX));
     }
-    assert_eq!((edge(MIN_INDEX), edge(MAX_INDEX + 1)), (1.0 / 1024.0, 1_073_741_824.0));
+    assert_eq!((Histogram::edge(MIN_INDEX), Histogram::edge(MAX_INDEX + 1)), (1.0 / 1024.0, 1_073_741_824.0));
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) trait StoredState {
 
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
-    /// Cumulative statistics of a series over all countries, as they were last stored.
+    /// Cumulative statistics of a series without dimensions of windows only, as they were last stored.
     fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
     /// A report from the journal.
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
@@ -295,7 +295,7 @@ impl Aggregator {
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.in_cumulative {
             self.counts.probe_overhead(report);
-            let series = self.series.over_countries(stream.series);
+            let series = self.series.cumulative(stream.series);
             let add = |total: &mut CumulativeStats| {
                 total.add(report);
                 true

@@ -1,7 +1,7 @@
 //! Encodes values for the store: a format version, then postcard. A later version reads the bytes or refuses them with
 //! a reason.
 
-use beacon::{Histogram, MAX_INDEX, MIN_INDEX};
+use beacon::ExponentialHistogram;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +48,8 @@ pub(crate) struct StoredHistogram {
     buckets: Vec<u64>,
 }
 
-impl From<&Histogram> for StoredHistogram {
-    fn from(histogram: &Histogram) -> Self {
+impl<const S: u8> From<&ExponentialHistogram<S>> for StoredHistogram {
+    fn from(histogram: &ExponentialHistogram<S>) -> Self {
         let first = histogram.indexed().next().map_or(0, |(index, _)| index);
         let mut next = first;
         let mut buckets = Vec::new();
@@ -65,18 +65,19 @@ impl From<&Histogram> for StoredHistogram {
     }
 }
 
-impl TryFrom<StoredHistogram> for Histogram {
+impl<const S: u8> TryFrom<StoredHistogram> for ExponentialHistogram<S> {
     type Error = UnreadableBlob;
 
     fn try_from(stored: StoredHistogram) -> Result<Self, UnreadableBlob> {
+        let most_buckets = (Self::MAX_INDEX - Self::MIN_INDEX + 1) as u64;
         let mut counts = Vec::with_capacity(stored.buckets.len());
         let mut numbers = stored.buckets.into_iter();
         while let Some(number) = numbers.next() {
             if number & 1 == 1 {
-                let empty = numbers.next().filter(|empty| *empty < MOST_BUCKETS).ok_or(UnreadableBlob)?;
+                let empty = numbers.next().filter(|empty| *empty < most_buckets).ok_or(UnreadableBlob)?;
                 counts.resize(counts.len() + empty as usize, 0);
             }
-            if counts.len() as u64 >= MOST_BUCKETS {
+            if counts.len() as u64 >= most_buckets {
                 return Err(UnreadableBlob);
             }
             counts.push(number >> 1);
@@ -85,32 +86,9 @@ impl TryFrom<StoredHistogram> for Histogram {
     }
 }
 
-const MOST_BUCKETS: u64 = (MAX_INDEX - MIN_INDEX + 1) as u64;
-
-/// The format of 0.1.0: the distance from one non-empty bucket to the next, and their counts.
-#[derive(Deserialize)]
-pub(crate) struct SteppedHistogram {
-    zero: u64,
-    sum: f64,
-    first: i32,
-    steps: Vec<(u16, u64)>,
-}
-
-impl TryFrom<SteppedHistogram> for Histogram {
-    type Error = UnreadableBlob;
-
-    fn try_from(stored: SteppedHistogram) -> Result<Self, UnreadableBlob> {
-        let mut index = stored.first;
-        let buckets = stored.steps.into_iter().map(|(step, count)| {
-            index = index.saturating_add(i32::from(step));
-            (index, count)
-        });
-        Self::from_indexed(stored.zero, stored.sum, buckets).map_err(|_| UnreadableBlob)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use beacon::Histogram;
     use proptest::prelude::*;
 
     use super::*;
@@ -131,7 +109,7 @@ mod tests {
         for (first, buckets) in [
             (0, &[3][..]),
             (0, &[3, u64::MAX, 4]),
-            (MAX_INDEX, &[2, 2]),
+            (Histogram::MAX_INDEX, &[2, 2]),
             (i32::MAX, &[2, 2]),
             (0, &[u64::MAX, 1, u64::MAX, 1, u64::MAX, 1]),
         ] {

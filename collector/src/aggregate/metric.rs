@@ -1,37 +1,59 @@
-//! The distributions of a window: the value of each, its name in the store, and the distributions that are read with
-//! it.
+//! The table of the metrics. Windows, cumulative statistics, queries, exports and the dashboard's selector read it.
+//!
+//! A metric is a duration: milliseconds in reports, windows and answers, seconds in Prometheus and OTLP.
+//! Definitions: `docs/metrics.md`.
 
-/// A distribution of a window. The number names it in stored bytes: never reuse one.
+use beacon::{Histogram, StreamReport};
+
+use crate::aggregate::censored_wait::{EndedBy, censored_wait};
+
+/// A metric. Its position here is its row in [`METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Metric {
-    /// Request to first generated text.
-    Ttft = 0,
-    /// Request to first visible text.
-    Ttfv = 1,
-    /// Request to last generated text.
-    E2e = 2,
-    /// Time per output token after the first.
-    Tpot = 3,
-    /// Time between reads that carried generated text.
-    Gap = 4,
-    /// The server's own time to first token.
-    ServerTtft = 5,
-    /// The client's time to first token, if the server's is known too.
-    JoinedTtft = 6,
-    /// Client minus server, if both are known. Below zero counts as zero.
-    Overhead = 7,
-    /// The server's time to first token, if the client's is known too.
-    JoinedServerTtft = 8,
-    /// Request to the first frame with visible text in it.
-    Ttfp = 9,
-    /// Request to the end, of streams that their users ended before any text.
-    AbandonedTtft = 10,
-    /// Request to the end, of streams that failed before any text.
-    FailedTtft = 11,
-    /// Request to the end, of streams that their users ended before visible text.
-    AbandonedTtfv = 12,
-    /// Request to the end, of streams that failed before visible text.
-    FailedTtfv = 13,
+    Ttfv,
+    Ttft,
+    Ttfp,
+    ServerTtft,
+    Overhead,
+    E2e,
+    Generation,
+    Tpot,
+    InterChunkLatency,
+    ServerGeneration,
+    /// Time to first token in the browser, if the server's is known too.
+    JoinedTtft,
+    /// Time to first token on the server, if the browser's is known too.
+    JoinedServerTtft,
+    AbandonedTtfv,
+    FailedTtfv,
+    AbandonedTtft,
+    FailedTtft,
+}
+
+/// A row of [`METRICS`].
+#[derive(Debug)]
+pub struct MetricDefinition {
+    pub(crate) metric: Metric,
+    /// Its name in queries, answers, the dashboard's address and ClickHouse's columns.
+    pub id: &'static str,
+    /// Its number in stored bytes. Never reuse one.
+    pub(crate) stored_as: u8,
+    pub(crate) value: Value,
+    /// `None` if users do not wait for it, or if its absence does not mean that the token never came.
+    pub(crate) censored: Option<CensoredMetrics>,
+    /// `None` if users cannot select it.
+    pub labels: Option<MetricLabels>,
+    /// `None` if it is in windows alone.
+    pub(crate) export: Option<Export>,
+}
+
+/// How to read the metric from a report.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Value {
+    /// A stream has one value, in milliseconds.
+    One(fn(&StreamReport) -> Option<f64>),
+    /// A stream has many values.
+    Many(fn(&StreamReport) -> Option<&Histogram>),
 }
 
 /// Distributions of the censored waits for a token.
@@ -43,57 +65,396 @@ pub(crate) struct CensoredMetrics {
     pub(crate) failed: Metric,
 }
 
-impl Metric {
-    pub(crate) const ALL: [Self; 14] = [
-        Self::Ttft,
-        Self::Ttfv,
-        Self::E2e,
-        Self::Tpot,
-        Self::Gap,
-        Self::ServerTtft,
-        Self::JoinedTtft,
-        Self::Overhead,
-        Self::JoinedServerTtft,
-        Self::Ttfp,
-        Self::AbandonedTtft,
-        Self::FailedTtft,
-        Self::AbandonedTtfv,
-        Self::FailedTtfv,
-    ];
+/// Words of the dashboard.
+#[derive(Debug)]
+pub struct MetricLabels {
+    /// Label in the selector.
+    pub short: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// Tooltip.
+    pub meaning: &'static str,
+    /// What a page needs to measure it. `None` if every probe does: then summaries and Grafana show it too.
+    pub requirement: Option<&'static str>,
+}
 
-    /// Its name in stores with one column per distribution.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ttft => "ttft",
-            Self::Ttfv => "ttfv",
-            Self::E2e => "e2e",
-            Self::Tpot => "tpot",
-            Self::Gap => "gap",
-            Self::ServerTtft => "server_ttft",
-            Self::JoinedTtft => "joined_ttft",
-            Self::Overhead => "overhead",
-            Self::JoinedServerTtft => "joined_server_ttft",
-            Self::Ttfp => "ttfp",
-            Self::AbandonedTtft => "left_ttft",
-            Self::FailedTtft => "failed_ttft",
-            Self::AbandonedTtfv => "left_ttfv",
-            Self::FailedTtfv => "failed_ttfv",
+/// A histogram of Prometheus and OTLP.
+#[derive(Debug)]
+pub(crate) struct Export {
+    pub(crate) prometheus: &'static str,
+    /// From OpenTelemetry's GenAI conventions if they define the same metric, otherwise our own.
+    pub(crate) otlp: &'static str,
+    pub(crate) help: &'static str,
+    /// Upper bounds in seconds. They must be the same on every collector, or sums over collectors are wrong.
+    pub(crate) edges: &'static [f64],
+}
+
+/// All metrics. Users see those that they can select in this order.
+pub const METRICS: &[MetricDefinition] = &[
+    MetricDefinition {
+        metric: Metric::Ttfv,
+        id: "ttfv",
+        stored_as: 1,
+        value: Value::One(|report| report.ttfv_ms),
+        censored: Some(CensoredMetrics { abandoned: Metric::AbandonedTtfv, failed: Metric::FailedTtfv }),
+        labels: Some(MetricLabels {
+            short: "TTFT",
+            title: "Time to first visible token",
+            meaning: "From the request to the first visible text",
+            requirement: None,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_first_visible_duration_seconds",
+            otlp: "llm_rum.first_visible.duration",
+            help: "Time from the request to the first visible token, measured in the browser.",
+            edges: &FIRST_TOKEN_EDGES,
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::Ttft,
+        id: "ttft",
+        stored_as: 0,
+        value: Value::One(|report| report.ttft_ms),
+        censored: Some(CensoredMetrics { abandoned: Metric::AbandonedTtft, failed: Metric::FailedTtft }),
+        labels: Some(MetricLabels {
+            short: "TTFT (any)",
+            title: "Time to first token (any kind)",
+            meaning: "From the request to the first generated text, reasoning included",
+            requirement: None,
+        }),
+        export: Some(Export {
+            prometheus: "llm_first_token_duration_seconds",
+            otlp: "gen_ai.client.operation.time_to_first_chunk",
+            help: "Time from the request to the first generated token, measured in the browser.",
+            edges: &FIRST_TOKEN_EDGES,
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::Ttfp,
+        id: "ttfp",
+        stored_as: 9,
+        value: Value::One(|report| report.ttfp_ms),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "First paint",
+            title: "Time to first painted token",
+            meaning: "From the request to the first frame that shows text",
+            requirement: Some("Needs the probe extension paint()."),
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_first_paint_duration_seconds",
+            otlp: "llm_rum.first_paint.duration",
+            help: "Time from the request to the first frame that shows the first visible token.",
+            edges: &FIRST_TOKEN_EDGES,
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::ServerTtft,
+        id: "server_ttft",
+        stored_as: 5,
+        value: Value::One(|report| report.server.as_ref()?.ttft_ms),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "Server TTFT",
+            title: "Server TTFT",
+            meaning: "Server-reported TTFT (only streams that include it)",
+            requirement: SERVER_TIMING,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_server_first_token_duration_seconds",
+            otlp: "gen_ai.server.time_to_first_token",
+            help: "Time to first token, measured by the server.",
+            edges: &FIRST_TOKEN_EDGES,
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::Overhead,
+        id: "overhead",
+        stored_as: 7,
+        value: Value::One(|report| report.overhead_ms().map(|overhead_ms| overhead_ms.max(0.0))),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "Overhead",
+            title: "Network overhead",
+            meaning: "Browser TTFT minus server TTFT, per stream",
+            requirement: SERVER_TIMING,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_first_token_overhead_seconds",
+            otlp: "llm_rum.first_token.overhead",
+            help: "Browser minus server time to first token, of the same stream.",
+            edges: &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0],
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::E2e,
+        id: "e2e",
+        stored_as: 2,
+        value: Value::One(|report| report.e2e_ms),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "End to end",
+            title: "End-to-end time",
+            meaning: "From the request to the last generated text",
+            requirement: None,
+        }),
+        export: Some(Export {
+            prometheus: "llm_request_duration_seconds",
+            otlp: "gen_ai.client.operation.duration",
+            help: "Time from the request to the last generated token, measured in the browser.",
+            edges: &DURATION_EDGES,
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::Generation,
+        id: "generation",
+        stored_as: 15,
+        value: Value::One(|report| Some(report.e2e_ms? - report.ttft_ms?)),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "Generation",
+            title: "Token generation time",
+            meaning: "From the first to the last generated text",
+            requirement: None,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_token_generation_seconds",
+            otlp: "llm_rum.token_generation.duration",
+            help: "Time from the first to the last generated token, measured in the browser.",
+            edges: &DURATION_EDGES,
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::Tpot,
+        id: "tpot",
+        stored_as: 3,
+        value: Value::One(|report| report.tpot_ms),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "TPOT",
+            title: "Time per output token",
+            meaning: "After the first token, by the provider's token count",
+            requirement: None,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_time_per_output_token_seconds",
+            otlp: "llm_rum.time_per_output_token",
+            help: "Time per output token after the first, based on the provider's token count.",
+            edges: &[0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.2, 0.5, 1.0],
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::InterChunkLatency,
+        id: "inter_chunk_latency",
+        stored_as: 4,
+        value: Value::Many(|report| report.gaps.as_ref()),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "Inter-chunk",
+            title: "Inter-chunk latency",
+            meaning: "Time between two reads that carried generated text",
+            requirement: None,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_inter_chunk_latency_seconds",
+            otlp: "gen_ai.client.operation.time_per_output_chunk",
+            help: "Time between two reads that carried generated text.",
+            edges: &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0],
+        }),
+    },
+    MetricDefinition {
+        metric: Metric::ServerGeneration,
+        id: "server_generation",
+        stored_as: 14,
+        value: Value::One(|report| report.server.as_ref()?.generation_ms),
+        export: Some(Export {
+            prometheus: "llm_generation_duration_seconds",
+            otlp: "llm_rum.server.generation.duration",
+            help: "Time from first to last token, measured by the server; only streams with this figure.",
+            edges: &DURATION_EDGES,
+        }),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::JoinedTtft,
+        id: "joined_ttft",
+        stored_as: 6,
+        value: Value::One(|report| report.overhead_ms().and(report.ttft_ms)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::JoinedServerTtft,
+        id: "joined_server_ttft",
+        stored_as: 8,
+        value: Value::One(|report| report.ttft_ms.and(report.server.as_ref()?.ttft_ms)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::AbandonedTtfv,
+        id: "abandoned_ttfv",
+        stored_as: 12,
+        value: Value::One(|report| wait_ended_by(EndedBy::User, report, report.ttfv_ms)),
+        export: Some(Export {
+            prometheus: "llm_rum_abandoned_wait_seconds",
+            otlp: "llm_rum.abandoned_wait.duration",
+            help: "Time from the request to the end of streams abandoned before a visible token.",
+            edges: &FIRST_TOKEN_EDGES,
+        }),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::FailedTtfv,
+        id: "failed_ttfv",
+        stored_as: 13,
+        value: Value::One(|report| wait_ended_by(EndedBy::Failure, report, report.ttfv_ms)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::AbandonedTtft,
+        id: "abandoned_ttft",
+        stored_as: 10,
+        value: Value::One(|report| wait_ended_by(EndedBy::User, report, report.ttft_ms)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::FailedTtft,
+        id: "failed_ttft",
+        stored_as: 11,
+        value: Value::One(|report| wait_ended_by(EndedBy::Failure, report, report.ttft_ms)),
+        ..INTERNAL
+    },
+];
+
+/// Metrics that users can select.
+pub(crate) fn selectable() -> impl Iterator<Item = Metric> {
+    METRICS.iter().filter(|definition| definition.labels.is_some()).map(|definition| definition.metric)
+}
+
+/// Metrics that every probe measures.
+pub(crate) fn measured_by_default() -> impl Iterator<Item = &'static MetricDefinition> {
+    let is_default = |labels: &MetricLabels| labels.requirement.is_none();
+    METRICS.iter().filter(move |definition| definition.labels.as_ref().is_some_and(is_default))
+}
+
+/// Metrics that are histograms of Prometheus and OTLP.
+pub(crate) fn exported() -> impl Iterator<Item = (&'static MetricDefinition, &'static Export)> {
+    METRICS.iter().filter_map(|definition| Some((definition, definition.export.as_ref()?)))
+}
+
+impl Metric {
+    pub(crate) const ALL: [Self; METRICS.len()] = {
+        let mut all = [Self::Ttfv; METRICS.len()];
+        let mut row = 0;
+        while row < METRICS.len() {
+            all[row] = METRICS[row].metric;
+            assert!(all[row] as usize == row, "`METRICS` has the order of `Metric`");
+            row += 1;
         }
+        all
+    };
+
+    pub(crate) const fn definition(self) -> &'static MetricDefinition {
+        &METRICS[self as usize]
     }
 
-    /// Distributions of the censored waits for it. `None` if users do not wait for it, or if its absence does
-    /// not mean that the token never came.
+    pub(crate) const fn id(self) -> &'static str {
+        self.definition().id
+    }
+
+    /// The metric with this number in stored bytes.
+    pub(crate) fn of_stored(number: u8) -> Option<Self> {
+        METRICS.iter().find(|definition| definition.stored_as == number).map(|definition| definition.metric)
+    }
+
+    /// Its histogram in Prometheus and OTLP.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub(crate) const fn export(self) -> &'static Export {
+        self.definition().export.as_ref().expect("the metric is exported")
+    }
+
     pub(crate) const fn censored(self) -> Option<CensoredMetrics> {
-        match self {
-            Self::Ttft => Some(CensoredMetrics { abandoned: Self::AbandonedTtft, failed: Self::FailedTtft }),
-            Self::Ttfv => Some(CensoredMetrics { abandoned: Self::AbandonedTtfv, failed: Self::FailedTtfv }),
-            _ => None,
-        }
+        self.definition().censored
     }
 
     /// Distributions that a query for it has to read.
     pub(crate) fn with_censored(self) -> Vec<Self> {
         let censored = self.censored().map(|CensoredMetrics { abandoned, failed }| [abandoned, failed]);
         [self].into_iter().chain(censored.into_iter().flatten()).collect()
+    }
+}
+
+impl MetricDefinition {
+    /// Whether streams can end before it, so that its percentiles have an adjusted form.
+    #[must_use]
+    pub const fn has_censored_waits(&self) -> bool {
+        self.censored.is_some()
+    }
+
+    /// The only value of a report. `None` if the report does not have it, and if a report has many.
+    pub(crate) fn value_ms(&self, report: &StreamReport) -> Option<f64> {
+        match self.value {
+            Value::One(of) => of(report),
+            Value::Many(_) => None,
+        }
+    }
+}
+
+fn wait_ended_by(by: EndedBy, report: &StreamReport, reached_ms: Option<f64>) -> Option<f64> {
+    censored_wait(report, reached_ms).filter(|(ended_by, _)| *ended_by == by).map(|(_, wait_ms)| wait_ms)
+}
+
+/// A distribution that users cannot select. It is part of another figure, or only exported.
+const INTERNAL: MetricDefinition = MetricDefinition {
+    metric: Metric::Ttfv,
+    id: "",
+    stored_as: u8::MAX,
+    value: Value::One(|_| None),
+    censored: None,
+    labels: None,
+    export: None,
+};
+
+const SERVER_TIMING: Option<&str> =
+    Some("Needs server timing: see “Time to first token: browser vs. server”.");
+
+/// Dense where chat latencies are. There are edges at 1, 1.5 and 2 times every p95 target and at twice every
+/// p99 target, so that alerts can count the streams on one side of an edge.
+pub(crate) const FIRST_TOKEN_EDGES: [f64; 18] =
+    [0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.25, 3.0, 4.0, 5.0, 7.5, 10.0, 20.0, 30.0, 60.0];
+const DURATION_EDGES: [f64; 11] = [0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 120.0, 300.0];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_metrics_share_a_name_or_a_number() {
+        let unique = |names: Vec<String>| names.iter().collect::<BTreeSet<_>>().len() == names.len();
+        assert!(unique(METRICS.iter().map(|definition| definition.id.to_owned()).collect()));
+        assert!(unique(METRICS.iter().map(|definition| definition.stored_as.to_string()).collect()));
+        assert!(unique(exported().map(|(_, export)| export.prometheus.to_owned()).collect()));
+        assert!(unique(exported().map(|(_, export)| export.otlp.to_owned()).collect()));
+    }
+
+    #[test]
+    fn the_docs_name_every_metric() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/");
+        let read = |page: &str| std::fs::read_to_string(format!("{docs}{page}")).unwrap();
+        let (queries, prometheus, otlp) = (read("query-api.md"), read("prometheus.md"), read("otlp.md"));
+        for id in selectable().map(Metric::id) {
+            assert!(queries.contains(&format!("`{id}`")), "{id} in query-api.md");
+        }
+        for (_, export) in exported() {
+            assert!(prometheus.contains(&format!("`{}`", export.prometheus)), "{}", export.prometheus);
+            assert!(
+                otlp.contains(&format!("| `{}` | `{}`", export.otlp, export.prometheus)),
+                "{}",
+                export.otlp
+            );
+        }
     }
 }

@@ -1,23 +1,18 @@
-//! Maps the labels of a report to its series. The number of values per label is limited for each site; further values
-//! count as `other`. Names in the configuration are never limited, as senders could use up the limit first.
+//! Maps a report to its series. The number of values per dimension is limited for each site; further values count as
+//! `other`. Names in the configuration are never limited, as senders could use up the limit first.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::{Index, IndexMut};
 
 use beacon::StreamReport;
 
+use crate::aggregate::dimension::{ConfiguredNames, DIMENSIONS, Dimension, OTHER, UNKNOWN, values_of};
 use crate::config::{Config, Limits};
 use crate::report::country::Country;
 
-/// The labels of everything that is counted.
+/// The value of each dimension.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Series {
-    pub(crate) site: String,
-    pub(crate) use_case: String,
-    pub(crate) provider: String,
-    pub(crate) model: String,
-    /// Only windows are grouped by country: cumulative statistics use the series with an unknown country.
-    pub(crate) country: String,
-}
+pub(crate) struct Series([String; Dimension::COUNT]);
 
 /// Number of a series, in memory and in the store.
 pub(crate) type SeriesId = u32;
@@ -25,24 +20,22 @@ pub(crate) type SeriesId = u32;
 /// A limit that a site has exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Overflow {
-    UseCase,
-    Provider,
-    Model,
+    /// Values of a dimension, or series with a dimension of windows only.
+    Of(Dimension),
+    /// Combinations of labels.
     Series,
-    Country,
 }
 
 impl Overflow {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::UseCase, Self::Provider, Self::Model, Self::Series, Self::Country];
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let limited = DIMENSIONS.iter().filter(|spec| spec.is_limited());
+        limited.map(|spec| Self::Of(spec.dimension)).chain([Self::Series])
+    }
 
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::UseCase => "use_case",
-            Self::Provider => "provider",
-            Self::Model => "model",
+            Self::Of(dimension) => dimension.name(),
             Self::Series => "series",
-            Self::Country => "country",
         }
     }
 }
@@ -50,36 +43,26 @@ impl Overflow {
 /// All series.
 pub(crate) struct SeriesIndex {
     limits: Limits,
-    configured: Configured,
+    configured: ConfiguredNames,
     all: Vec<Series>,
-    /// For each series, the one with the same labels over all countries.
-    over_countries: Vec<SeriesId>,
-    /// By all labels, joined with zero bytes; no label contains one.
-    by_labels: HashMap<String, SeriesId>,
-    sites: HashMap<String, SiteLabels>,
+    /// For each series, the one with the same labels that cumulative statistics use.
+    cumulative: Vec<SeriesId>,
+    /// By all values, joined with zero bytes; no value contains one.
+    by_values: HashMap<String, SeriesId>,
+    sites: HashMap<String, SiteSeries>,
     /// Number of series that the store has.
     stored: usize,
     scratch: String,
 }
 
-/// Names from the configuration.
+/// Values and series of a site that limits count.
 #[derive(Default)]
-struct Configured {
-    /// By site.
-    use_cases: HashMap<String, HashSet<String>>,
-    models: HashSet<String>,
-}
-
-/// Label values of a site, without the configured ones.
-#[derive(Default)]
-struct SiteLabels {
-    use_cases: HashSet<String>,
-    providers: HashSet<String>,
-    models: HashSet<String>,
-    /// Number of series over all countries.
+struct SiteSeries {
+    values: [HashSet<String>; Dimension::COUNT],
+    /// Number of combinations of labels.
     series: usize,
-    /// Number of series with a country.
-    country_series: usize,
+    /// Number of series by their last known dimension of windows only.
+    window_series: [usize; Dimension::COUNT],
 }
 
 impl SeriesIndex {
@@ -87,10 +70,10 @@ impl SeriesIndex {
     pub(crate) fn new(config: &Config, stored: Vec<Series>) -> Self {
         let mut book = Self {
             limits: config.limits.clone(),
-            configured: Configured::of(config),
+            configured: ConfiguredNames::of(config),
             all: Vec::new(),
-            over_countries: Vec::new(),
-            by_labels: HashMap::new(),
+            cumulative: Vec::new(),
+            by_values: HashMap::new(),
             sites: HashMap::new(),
             stored: 0,
             scratch: String::new(),
@@ -102,82 +85,65 @@ impl SeriesIndex {
         book
     }
 
-    /// The series of a report. Calls `overflow` for each limit that its labels exceed.
+    /// The series of a report. Calls `overflow` for each limit that its values exceed.
     pub(crate) fn of(
         &mut self,
         report: &StreamReport,
         country: Option<Country>,
         mut overflow: impl FnMut(Overflow),
     ) -> SeriesId {
-        let country = country.as_ref().map_or(UNKNOWN, Country::as_str);
-        let [site, use_case, provider, model] = labels_of(report);
-        let labels = [site, use_case, provider, model, country];
-        join(&mut self.scratch, labels);
-        if let Some(id) = self.by_labels.get(&self.scratch) {
+        let values = values_of(report, country.as_ref());
+        join(&mut self.scratch, values);
+        if let Some(id) = self.by_values.get(&self.scratch) {
             return *id;
         }
-        let known = self.sites.entry(site.to_owned()).or_default();
-        let limits = &self.limits;
-        let mut bound = |is_free: bool, set: &HashSet<String>, value: &str, limit: usize, kind: Overflow| {
-            if is_free || set.contains(value) || set.len() < limit {
-                return value.to_owned();
+        let site = values[Dimension::Site as usize];
+        let mut limited = Series(values.map(str::to_owned));
+        for dimension in Dimension::all() {
+            if self.has_no_room(site, dimension, &limited[dimension]) {
+                overflow(Overflow::Of(dimension));
+                OTHER.clone_into(&mut limited[dimension]);
             }
-            overflow(kind);
-            OTHER.to_owned()
-        };
-        let has_use_case = self.configured.has_use_case(site, use_case);
-        let has_model = self.configured.has_model(model);
-        let mut series = Series {
-            site: site.to_owned(),
-            use_case: bound(has_use_case, &known.use_cases, use_case, limits.use_cases, Overflow::UseCase),
-            provider: bound(
-                is_ours(provider),
-                &known.providers,
-                provider,
-                limits.providers,
-                Overflow::Provider,
-            ),
-            model: bound(has_model, &known.models, model, limits.models, Overflow::Model),
-            country: UNKNOWN.to_owned(),
-        };
-        if !self.has(&series) && self.sites.get(site).is_some_and(|known| known.series >= self.limits.series)
-        {
-            overflow(Overflow::Series);
-            series = Series {
-                use_case: if has_use_case { series.use_case } else { OTHER.to_owned() },
-                provider: OTHER.to_owned(),
-                model: OTHER.to_owned(),
-                ..series
-            };
         }
-        series.country = country.to_owned();
-        if country != UNKNOWN
-            && !self.has(&series)
-            && self.sites.get(site).is_some_and(|known| known.country_series >= self.limits.country_series)
-        {
-            overflow(Overflow::Country);
-            series.country = OTHER.to_owned();
+        let mut series = limited.cumulative();
+        if !self.has(&series) && self.site(site, |known| known.series) >= self.limits.series {
+            overflow(Overflow::Series);
+            for dimension in Dimension::labels().filter(|dimension| *dimension != Dimension::Site) {
+                if !self.configured.outlives_series_limit(site, dimension, &series[dimension]) {
+                    OTHER.clone_into(&mut series[dimension]);
+                }
+            }
+        }
+        for dimension in Dimension::window_only() {
+            series[dimension].clone_from(&limited[dimension]);
+            let count = self.site(site, |known| known.window_series[dimension as usize]);
+            let is_named = series[dimension] != UNKNOWN && series[dimension] != OTHER;
+            if is_named && !self.has(&series) && count >= self.limits.window_series {
+                overflow(Overflow::Of(dimension));
+                OTHER.clone_into(&mut series[dimension]);
+            }
         }
         self.insert(series)
     }
 
-    /// The series of the same labels over all countries.
-    pub(crate) fn over_countries(&self, series: SeriesId) -> SeriesId {
-        self.over_countries[series as usize]
+    /// The series with the same labels that cumulative statistics use.
+    pub(crate) fn cumulative(&self, series: SeriesId) -> SeriesId {
+        self.cumulative[series as usize]
     }
 
     /// Whether the series contains values over this limit.
-    pub(crate) fn is_beyond(&self, series: SeriesId, bound: Overflow) -> bool {
-        let Series { site, use_case, provider, model, country } = &self.all[series as usize];
-        match bound {
-            Overflow::UseCase => use_case == OTHER,
-            Overflow::Provider => provider == OTHER,
-            Overflow::Model => model == OTHER,
+    pub(crate) fn is_beyond(&self, series: SeriesId, limit: Overflow) -> bool {
+        let series = &self.all[series as usize];
+        let is_other = |dimension: Dimension| series[dimension] == OTHER;
+        match limit {
+            Overflow::Of(dimension) => is_other(dimension),
             Overflow::Series => {
-                [provider, model].into_iter().all(|label| label == OTHER)
-                    && (use_case == OTHER || self.configured.has_use_case(site, use_case))
+                let site = &series[Dimension::Site];
+                let outlives =
+                    |dimension| self.configured.outlives_series_limit(site, dimension, &series[dimension]);
+                let mut labels = Dimension::labels().filter(|dimension| *dimension != Dimension::Site);
+                labels.all(|dimension| is_other(dimension) || outlives(dimension))
             }
-            Overflow::Country => country == OTHER,
         }
     }
 
@@ -191,99 +157,101 @@ impl SeriesIndex {
         self.stored = self.all.len();
     }
 
+    fn has_no_room(&self, site: &str, dimension: Dimension, value: &str) -> bool {
+        let Some(limit) = self.configured.limit(&self.limits, site, dimension, value) else { return false };
+        self.sites.get(site).is_some_and(|known| {
+            let values = &known.values[dimension as usize];
+            !values.contains(value) && values.len() >= limit
+        })
+    }
+
+    fn site(&self, site: &str, count: impl FnOnce(&SiteSeries) -> usize) -> usize {
+        self.sites.get(site).map_or(0, count)
+    }
+
     fn has(&mut self, series: &Series) -> bool {
-        join(&mut self.scratch, series.labels());
-        self.by_labels.contains_key(&self.scratch)
+        self.find(series).is_some()
+    }
+
+    fn find(&mut self, series: &Series) -> Option<SeriesId> {
+        join(&mut self.scratch, series.0.each_ref().map(String::as_str));
+        self.by_values.get(&self.scratch).copied()
     }
 
     fn insert(&mut self, series: Series) -> SeriesId {
-        join(&mut self.scratch, series.labels());
-        if let Some(id) = self.by_labels.get(&self.scratch) {
-            return *id;
+        if let Some(id) = self.find(&series) {
+            return id;
         }
-        let over_countries = match series.country.as_str() {
-            UNKNOWN => self.all.len() as SeriesId,
-            _ => self.insert(Series { country: UNKNOWN.to_owned(), ..series.clone() }),
-        };
-        let known = self.sites.entry(series.site.clone()).or_default();
-        for (is_free, set, value) in [
-            (
-                self.configured.has_use_case(&series.site, &series.use_case),
-                &mut known.use_cases,
-                &series.use_case,
-            ),
-            (is_ours(&series.provider), &mut known.providers, &series.provider),
-            (self.configured.has_model(&series.model), &mut known.models, &series.model),
-        ] {
-            if !is_free {
-                set.insert(value.clone());
+        let last = Dimension::window_only().rfind(|dimension| series[*dimension] != UNKNOWN);
+        // The limits of a dimension count combinations with all dimensions before it, so these become series too.
+        let wider = last.map(|last| {
+            let mut wider = series.clone();
+            UNKNOWN.clone_into(&mut wider[last]);
+            self.insert(wider)
+        });
+        let id = self.all.len() as SeriesId;
+        let site = &series[Dimension::Site];
+        let known = self.sites.entry(site.clone()).or_default();
+        for dimension in Dimension::all() {
+            if self.configured.limit(&self.limits, site, dimension, &series[dimension]).is_some() {
+                known.values[dimension as usize].insert(series[dimension].clone());
             }
         }
-        let id = self.all.len() as SeriesId;
-        match over_countries == id {
-            true => known.series += 1,
-            false => known.country_series += 1,
+        match last {
+            None => known.series += 1,
+            Some(last) => known.window_series[last as usize] += 1,
         }
-        join(&mut self.scratch, series.labels());
-        self.by_labels.insert(self.scratch.clone(), id);
-        self.over_countries.push(over_countries);
+        join(&mut self.scratch, series.0.each_ref().map(String::as_str));
+        self.by_values.insert(self.scratch.clone(), id);
+        self.cumulative.push(wider.map_or(id, |wider| self.cumulative[wider as usize]));
         self.all.push(series);
         id
     }
 }
 
-impl Configured {
-    fn of(config: &Config) -> Self {
-        let everywhere = config.targets.keys();
-        let use_cases = config.sites.iter().map(|site| {
-            let here = site.targets.keys().chain(everywhere.clone()).chain([&site.use_case]);
-            (site.name.clone(), here.cloned().collect())
-        });
-        Self { use_cases: use_cases.collect(), models: config.models.values().cloned().collect() }
-    }
-
-    fn has_use_case(&self, site: &str, name: &str) -> bool {
-        is_ours(name) || self.use_cases.get(site).is_some_and(|names| names.contains(name))
-    }
-
-    fn has_model(&self, name: &str) -> bool {
-        is_ours(name) || self.models.contains(name)
-    }
-}
-
 impl Series {
-    /// The series as the report names it, regardless of limits, over all countries.
+    pub(crate) const fn new(values: [String; Dimension::COUNT]) -> Self {
+        Self(values)
+    }
+
+    /// The series as the report names it, regardless of limits, for cumulative statistics.
     pub(crate) fn named_by(report: &StreamReport) -> Self {
-        let [site, use_case, provider, model] = labels_of(report).map(str::to_owned);
-        Self { site, use_case, provider, model, country: UNKNOWN.to_owned() }
+        Self(values_of(report, None).map(str::to_owned)).cumulative()
     }
 
-    fn labels(&self) -> [&str; 5] {
-        [&self.site, &self.use_case, &self.provider, &self.model, &self.country]
+    /// All values, in the order of columns.
+    pub(crate) const fn values(&self) -> &[String; Dimension::COUNT] {
+        &self.0
+    }
+
+    /// The same labels, without dimensions of windows only.
+    fn cumulative(&self) -> Self {
+        let mut series = self.clone();
+        for dimension in Dimension::window_only() {
+            UNKNOWN.clone_into(&mut series[dimension]);
+        }
+        series
     }
 }
 
-fn labels_of(report: &StreamReport) -> [&str; 4] {
-    let model = report.model.as_deref().or(report.response_model.as_deref());
-    [report.site.as_deref(), report.use_case.as_deref(), report.provider.as_deref(), model]
-        .map(|label| label.unwrap_or(UNKNOWN))
+impl Index<Dimension> for Series {
+    type Output = String;
+
+    fn index(&self, dimension: Dimension) -> &String {
+        &self.0[dimension as usize]
+    }
 }
 
-/// Label of a field that the report does not have.
-pub(crate) const UNKNOWN: &str = "unknown";
-
-/// Label of values over a limit.
-pub(crate) const OTHER: &str = "other";
-
-/// Whether the collector has made up this name itself.
-fn is_ours(name: &str) -> bool {
-    name == UNKNOWN || name == OTHER
+impl IndexMut<Dimension> for Series {
+    fn index_mut(&mut self, dimension: Dimension) -> &mut String {
+        &mut self.0[dimension as usize]
+    }
 }
 
-fn join(scratch: &mut String, labels: [&str; 5]) {
+fn join(scratch: &mut String, values: [&str; Dimension::COUNT]) {
     scratch.clear();
-    for label in labels {
-        scratch.push_str(label);
+    for value in values {
+        scratch.push_str(value);
         scratch.push('\0');
     }
 }
@@ -323,12 +291,12 @@ mod tests {
         let mut overflowed = 0;
         for n in 0..1_000 {
             book.of(&report(&format!("made-up-{n}"), "p"), None, |kind| {
-                assert_eq!(kind, Overflow::Model);
+                assert_eq!(kind, Overflow::Of(Dimension::Model));
                 overflowed += 1;
             });
         }
         assert_eq!((book.all.len(), overflowed), (101, 900));
-        assert_eq!(book.all.last().unwrap().model, OTHER);
+        assert_eq!(book.all.last().unwrap()[Dimension::Model], OTHER);
     }
 
     #[test]
@@ -349,7 +317,7 @@ mod tests {
         let mut book = SeriesIndex::new(&limits(1, 2000), book.all);
         assert_eq!(book.unflushed().count(), 0);
         let other = book.of(&report("b", "p"), None, |_| {});
-        assert_eq!(book.all[other as usize].model, OTHER);
+        assert_eq!(book.all[other as usize][Dimension::Model], OTHER);
     }
 
     #[test]
@@ -361,7 +329,10 @@ mod tests {
         let of = |book: &mut SeriesIndex, use_case: &str, model: &str, kinds: &mut Vec<_>| {
             let report = StreamReport { use_case: Some(use_case.to_owned().into()), ..report(model, "p") };
             let id = book.of(&report, None, |kind| kinds.push(kind));
-            (book.all[id as usize].use_case.clone(), book.all[id as usize].model.clone())
+            (
+                book.all[id as usize][Dimension::UseCase].clone(),
+                book.all[id as usize][Dimension::Model].clone(),
+            )
         };
         let mut book = SeriesIndex::new(&config, Vec::new());
         for n in 0..6 {
@@ -379,26 +350,57 @@ mod tests {
             assert_eq!(of(&mut book, "u4", "m4", &mut kinds), (OTHER.to_owned(), OTHER.to_owned()));
             // No combination is left, but the use case keeps its name.
             assert_eq!(of(&mut book, "search", "m1", &mut kinds), ("search".to_owned(), OTHER.to_owned()));
-            assert_eq!(kinds, [Overflow::UseCase, Overflow::Model, Overflow::Series]);
+            assert_eq!(
+                kinds,
+                [Overflow::Of(Dimension::UseCase), Overflow::Of(Dimension::Model), Overflow::Series]
+            );
         }
     }
 
     #[test]
     fn countries_have_a_limit_of_their_own_and_displace_no_model() {
         let mut config = limits(100, 4);
-        config.limits.country_series = 3;
+        config.limits.window_series = 3;
         let mut book = SeriesIndex::new(&config, Vec::new());
         let mut kinds = Vec::new();
         for code in ["DE", "FR", "IT", "ES", "PT", "DE"] {
             book.of(&report("a", "p"), Country::of_code(code), |kind| kinds.push(kind));
         }
-        let countries: Vec<_> = book.all.iter().map(|series| series.country.as_str()).collect();
+        let countries: Vec<_> = book.all.iter().map(|series| series[Dimension::Country].as_str()).collect();
         assert_eq!(countries, [UNKNOWN, "DE", "FR", "IT", OTHER]);
-        assert_eq!(kinds, [Overflow::Country; 2]);
+        assert_eq!(kinds, [Overflow::Of(Dimension::Country); 2]);
         for model in ["b", "c", "d"] {
-            book.of(&report(model, "p"), Country::of_code("DE"), |kind| assert_eq!(kind, Overflow::Country));
+            book.of(&report(model, "p"), Country::of_code("DE"), |kind| {
+                assert_eq!(kind, Overflow::Of(Dimension::Country));
+            });
         }
-        assert!(book.all.iter().any(|series| series.model == "d"));
+        assert!(book.all.iter().any(|series| series[Dimension::Model] == "d"));
+    }
+
+    #[test]
+    fn response_models_have_limits_and_displace_no_country() {
+        let mut config = limits(2, 2000);
+        config.limits.window_series = 3;
+        let mut book = SeriesIndex::new(&config, Vec::new());
+        let of = |book: &mut SeriesIndex, country: &str, response_model: &str, kinds: &mut Vec<_>| {
+            let response_model = Some(response_model.to_owned().into());
+            let report = StreamReport { response_model, ..report("a", "p") };
+            let id = book.of(&report, Country::of_code(country), |kind| kinds.push(kind));
+            let series = &book.all[id as usize];
+            (series[Dimension::Country].clone(), series[Dimension::ResponseModel].clone())
+        };
+        let (first, mut kinds) = (of(&mut book, "DE", "a-1", &mut Vec::new()), Vec::new());
+        assert_eq!(first, ("DE".to_owned(), "a-1".to_owned()));
+        of(&mut book, "DE", "a-2", &mut kinds);
+        assert_eq!(kinds, []);
+        // The site has two values, and then three series.
+        assert_eq!(of(&mut book, "DE", "a-3", &mut kinds).1, OTHER);
+        assert_eq!(of(&mut book, "FR", "a-1", &mut kinds), ("FR".to_owned(), OTHER.to_owned()));
+        assert_eq!(kinds, [Overflow::Of(Dimension::ResponseModel); 2]);
+        let cumulative: HashSet<_> = book.cumulative.iter().collect();
+        assert_eq!(cumulative.len(), 1, "all share one series of cumulative statistics");
+        let again = SeriesIndex::new(&config, book.all.clone());
+        assert_eq!((again.all, again.cumulative), (book.all, book.cumulative));
     }
 
     #[test]
@@ -407,10 +409,10 @@ mod tests {
         let of =
             |book: &mut SeriesIndex, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
         let over_all = [of(&mut book, "DE"), of(&mut book, ""), of(&mut book, "FR")];
-        let over_all = over_all.map(|series| book.over_countries(series));
+        let over_all = over_all.map(|series| book.cumulative(series));
         assert_eq!(over_all, [over_all[1]; 3]);
-        assert_eq!(book.all[over_all[0] as usize].country, UNKNOWN);
+        assert_eq!(book.all[over_all[0] as usize][Dimension::Country], UNKNOWN);
         let again = SeriesIndex::new(&Config::default(), book.all.clone());
-        assert_eq!((again.all, again.over_countries), (book.all, book.over_countries));
+        assert_eq!((again.all, again.cumulative), (book.all, book.cumulative));
     }
 }

@@ -4,9 +4,9 @@
 use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::blob_encoding::{self, SteppedHistogram, StoredHistogram, UnreadableBlob};
-use crate::aggregate::censored_wait::{EndedBy, censored_wait};
-use crate::aggregate::metric::{CensoredMetrics, Metric};
+use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
+use crate::aggregate::metric::{METRICS, Metric, Value};
+
 /// Sources of server timing that are counted separately; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
@@ -25,7 +25,7 @@ pub(crate) struct WindowStats {
     pub(crate) within_slo: u64,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
-    histograms: [Histogram; Metric::ALL.len()],
+    histograms: [Histogram; METRICS.len()],
 }
 
 impl WindowStats {
@@ -39,42 +39,16 @@ impl WindowStats {
         self.within_slo += u64::from(within_slo);
         self.input_tokens += report.input_tokens.unwrap_or(0);
         self.output_tokens += report.output_tokens.unwrap_or(0);
-        self.record(Metric::Ttft, report.ttft_ms);
-        self.record(Metric::Ttfv, report.ttfv_ms);
-        self.record(Metric::Ttfp, report.ttfp_ms);
-        self.record(Metric::E2e, report.e2e_ms);
-        self.record(Metric::Tpot, report.tpot_ms);
-        if let Some(gaps) = &report.gaps {
-            self.histograms[Metric::Gap as usize].merge(gaps);
-        }
-        self.add_censored_wait(report);
-        self.add_server(report);
-    }
-
-    fn add_censored_wait(&mut self, report: &StreamReport) {
-        for (reached_ms, metric) in [(report.ttft_ms, Metric::Ttft), (report.ttfv_ms, Metric::Ttfv)] {
-            let metrics = metric.censored();
-            match censored_wait(report, reached_ms).zip(metrics) {
-                Some(((EndedBy::User, ms), CensoredMetrics { abandoned, .. })) => {
-                    self.record(abandoned, Some(ms));
-                }
-                Some(((EndedBy::Failure, ms), CensoredMetrics { failed, .. })) => {
-                    self.record(failed, Some(ms));
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn add_server(&mut self, report: &StreamReport) {
-        let Some(server) = &report.server else { return };
-        let Some(server_ttft_ms) = server.ttft_ms else { return };
-        self.record(Metric::ServerTtft, Some(server_ttft_ms));
-        if let Some(overhead_ms) = report.overhead_ms() {
+        if let Some(server) = &report.server
+            && report.overhead_ms().is_some()
+        {
             self.sources[source_at(&server.source)] += 1;
-            self.record(Metric::JoinedTtft, report.ttft_ms);
-            self.record(Metric::JoinedServerTtft, Some(server_ttft_ms));
-            self.record(Metric::Overhead, Some(overhead_ms.max(0.0)));
+        }
+        for (definition, histogram) in METRICS.iter().zip(&mut self.histograms) {
+            match definition.value {
+                Value::One(of) => of(report).into_iter().for_each(|value_ms| histogram.record(value_ms)),
+                Value::Many(of) => of(report).into_iter().for_each(|values| histogram.merge(values)),
+            }
         }
     }
 
@@ -167,7 +141,7 @@ impl WindowStats {
 
     /// Bytes for the store.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let histograms = Metric::ALL.into_iter().map(|metric| (metric as u8, self.histogram(metric)));
+        let histograms = METRICS.iter().zip(&self.histograms);
         blob_encoding::encode(
             FORMAT_VERSION,
             &Stored {
@@ -183,7 +157,7 @@ impl WindowStats {
                 output_tokens: self.output_tokens,
                 histograms: histograms
                     .filter(|(_, histogram)| !histogram.is_empty())
-                    .map(|(metric, histogram)| (metric, StoredHistogram::from(histogram)))
+                    .map(|(definition, histogram)| (definition.stored_as, StoredHistogram::from(histogram)))
                     .collect(),
             },
         )
@@ -196,23 +170,9 @@ impl WindowStats {
 
     /// The same, with only the distributions in `metrics`.
     pub(crate) fn decode_only(bytes: &[u8], metrics: &[Metric]) -> Result<Self, UnreadableBlob> {
-        match bytes.first() {
-            Some(&STEPPED) => {
-                Self::restore(blob_encoding::decode::<Stored<SteppedHistogram>>(STEPPED, bytes)?, metrics)
-            }
-            _ => Self::restore(
-                blob_encoding::decode::<Stored<StoredHistogram>>(FORMAT_VERSION, bytes)?,
-                metrics,
-            ),
-        }
-    }
-
-    fn restore<H>(stored: Stored<H>, metrics: &[Metric]) -> Result<Self, UnreadableBlob>
-    where
-        Histogram: TryFrom<H, Error = UnreadableBlob>,
-    {
-        let histogram = |(metric, stored): (u8, H)| {
-            let metric = Metric::ALL.into_iter().find(|known| *known as u8 == metric).ok_or(UnreadableBlob);
+        let stored: Stored = blob_encoding::decode(FORMAT_VERSION, bytes)?;
+        let histogram = |(number, stored): (u8, StoredHistogram)| {
+            let metric = Metric::of_stored(number).ok_or(UnreadableBlob);
             let asked = metric.map(|metric| metrics.contains(&metric).then_some(metric)).transpose()?;
             Some(asked.and_then(|metric| Ok((metric, stored.try_into()?))))
         };
@@ -252,12 +212,6 @@ impl WindowStats {
             stats.histograms[metric as usize] = histogram;
         }
         Ok(stats)
-    }
-
-    fn record(&mut self, metric: Metric, value_ms: Option<f64>) {
-        if let Some(value_ms) = value_ms {
-            self.histograms[metric as usize].record(value_ms);
-        }
     }
 
     fn covers(&self, other: &Self) -> bool {
@@ -307,14 +261,12 @@ pub(crate) struct Parts {
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
-/// Version of the format that is written.
+/// Version of the format.
 const FORMAT_VERSION: u8 = 2;
-/// Version of the format of 0.1.0.
-const STEPPED: u8 = 1;
 
 /// Words instead of positions: a new outcome in the middle does not move the others.
 #[derive(Serialize, Deserialize)]
-struct Stored<H> {
+struct Stored {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
     sources: Vec<(String, u64)>,
@@ -322,7 +274,7 @@ struct Stored<H> {
     within_slo: u64,
     input_tokens: u64,
     output_tokens: u64,
-    histograms: Vec<(u8, H)>,
+    histograms: Vec<(u8, StoredHistogram)>,
 }
 
 #[cfg(test)]

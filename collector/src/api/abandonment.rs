@@ -6,15 +6,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::param_schema::{FORMAT, WAIT};
-use super::params::{Params, Range, bad};
+use super::params::{Format, WaitMetric};
 use super::percentiles::relative_error;
+use super::query_string::{Query, query};
+use super::range::{AskedRange, Range};
 use super::state::ApiState;
-use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{CensoredWaits, CurvePoint};
 use crate::store::backend::Backend;
+use crate::store::query::Filter;
 
 /// Share of users that leave, by wait time.
 #[derive(Serialize, JsonSchema)]
@@ -51,25 +52,37 @@ struct Point {
     upper: Option<f64>,
 }
 
+query! {
+    /// Parameters of the route.
+    AbandonmentQuery {
+        range: AskedRange,
+        filter: Filter,
+        metric: WaitMetric,
+        format: Format,
+    }
+}
+
 /// Handles the route.
-pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[WAIT, FORMAT])?;
-    let (metric, which, censored) = wait(&params)?;
-    let (range, filter) = (params.range(&state)?, params.filter());
+pub(crate) async fn abandonment(
+    State(state): State<ApiState>,
+    Query(query): Query<AbandonmentQuery>,
+) -> Result<Response, ApiError> {
+    let AbandonmentQuery { range, filter, metric: WaitMetric { metric, censored }, format } = query;
+    let range = range.at_present(&state);
     let read_all = move |store: &Backend<'_>| {
         let mut all = WindowStats::default();
-        let metrics = which.with_censored();
+        let metrics = metric.with_censored();
         store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
         Ok(all)
     };
     let all = state.reader.run(read_all).await?;
     let of = |metric| all.histogram(metric);
-    let (reached, abandoned, failed) = (of(which), of(censored.abandoned), of(censored.failed));
+    let (reached, abandoned, failed) = (of(metric), of(censored.abandoned), of(censored.failed));
     let curve = CensoredWaits::new(abandoned, [reached, failed]).curve(FOUR_INTO_ONE);
     let (reached, abandoned, failed) = (reached.count(), abandoned.count(), failed.count());
     let abandonment = Abandonment {
         range,
-        metric,
+        metric: metric.id(),
         relative_error: relative_error(),
         at_risk: reached + abandoned + failed,
         reached,
@@ -77,13 +90,7 @@ pub(crate) async fn abandonment(State(state): State<ApiState>, params: Params) -
         failed_before: failed,
         points: curve.into_iter().map(Point::of).collect(),
     };
-    csv::answer(&params, abandonment)
-}
-
-fn wait(params: &Params) -> Result<(&'static str, Metric, CensoredMetrics), ApiError> {
-    let (name, which) = params.metric()?;
-    let censored = which.censored().ok_or_else(|| bad("`metric` must be one of ttfv, ttft"))?;
-    Ok((name, which, censored))
+    Ok(csv::answer(format, abandonment))
 }
 
 impl Point {

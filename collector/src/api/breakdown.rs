@@ -10,17 +10,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::param_schema::{AGAINST, BY, FORMAT, GROUPS, METRIC};
-use super::params::{Params, Range, bad};
+use super::params::{Format, Limit};
 use super::percentiles::{Percentiles, relative_error};
+use super::query_string::{Query, query};
+use super::range::{AskedRange, CompareTo, Range};
 use super::ratio::{Ratio, share};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
-use crate::store::query::Dimension;
+use crate::store::query::Filter;
 
 /// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]
@@ -69,22 +71,34 @@ struct Earlier {
     percentiles: Percentiles,
 }
 
+query! {
+    /// Parameters of the route.
+    BreakdownQuery {
+        range: AskedRange,
+        filter: Filter,
+        by: Dimension,
+        metric: Metric,
+        limit: Limit,
+        compare_to: Option<CompareTo>,
+        format: Format,
+    }
+}
+
 /// Handles the route.
-pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[BY, METRIC, GROUPS, AGAINST, FORMAT])?;
-    let (metric, which) = params.metric()?;
-    let (range, filter) = (params.range(&state)?, params.filter());
-    let against = params.against()?;
-    let (by, dimension) = dimension(&params)?;
-    let limit = params.limit()?;
+pub(crate) async fn breakdown(
+    State(state): State<ApiState>,
+    Query(query): Query<BreakdownQuery>,
+) -> Result<Response, ApiError> {
+    let BreakdownQuery { range, filter, by, metric, limit: Limit(limit), compare_to, format } = query;
+    let range = range.at_present(&state);
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
-        let metrics = which.with_censored();
-        let groups_of = |store: &Backend<'_>, range: Range| {
-            store.stats_by(&range.windows(&filter, None, &metrics), dimension)
+        let metrics = metric.with_censored();
+        let groups_of =
+            |store: &Backend<'_>, range: Range| store.stats_by(&range.windows(&filter, None, &metrics), by);
+        let earlier = |store: &Backend<'_>| {
+            compare_to.map(|period| groups_of(store, range.earlier(period))).transpose()
         };
-        let earlier =
-            |store: &Backend<'_>| against.map(|against| groups_of(store, range.earlier(against))).transpose();
         store.both(
             |store| store.both(|store| groups_of(store, range), earlier),
             |store| by_use_case(store, range, &filter),
@@ -92,16 +106,19 @@ pub(crate) async fn breakdown(State(state): State<ApiState>, params: Params) -> 
     };
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let mut groups = groups(&now, earlier.as_ref(), which);
+    let mut groups = groups(&now, earlier.as_ref(), metric);
     let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);
-    if dimension == Dimension::UseCase {
+    if by == Dimension::UseCase {
         for group in &mut groups {
             group.targets = Some(TargetsOf::of_use_case(&state, &asked, &group.value));
         }
     }
     let relative_error = relative_error();
-    csv::answer(&params, Breakdown { range, by, metric, relative_error, targets, groups, omitted })
+    Ok(csv::answer(
+        format,
+        Breakdown { range, by: by.name(), metric: metric.id(), relative_error, targets, groups, omitted },
+    ))
 }
 
 fn groups(
@@ -167,13 +184,4 @@ impl Table for Breakdown {
         };
         self.groups.iter().map(row).collect()
     }
-}
-
-fn dimension(params: &Params) -> Result<(&'static str, Dimension), ApiError> {
-    let asked = params.get("by").unwrap_or("model");
-    Dimension::ALL
-        .into_iter()
-        .map(|dimension| (dimension.as_str(), dimension))
-        .find(|(name, _)| *name == asked)
-        .ok_or_else(|| bad("`by` must be one of site, use_case, provider, model, country"))
 }

@@ -9,14 +9,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::param_schema::{FORMAT, STEP};
-use super::params::{Params, Range};
+use super::params::{Format, Step};
 use super::percentiles::{Quantiles, quantile_ms};
+use super::query_string::{Query, query};
+use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
+use crate::store::query::Filter;
 use crate::time::MINUTE_MS;
 
 /// Time to first token in browsers and on servers.
@@ -53,11 +55,23 @@ struct Point {
     overhead_p95_ms: Option<f64>,
 }
 
+query! {
+    /// Parameters of the route.
+    ComparisonQuery {
+        range: AskedRange,
+        filter: Filter,
+        step: Option<Step>,
+        format: Format,
+    }
+}
+
 /// Handles the route.
-pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[STEP, FORMAT])?;
-    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
-    let filter = params.filter();
+pub(crate) async fn compare(
+    State(state): State<ApiState>,
+    Query(query): Query<ComparisonQuery>,
+) -> Result<Response, ApiError> {
+    let ComparisonQuery { range, filter, step, format } = query;
+    let (range, step_ms) = range.at_present(&state).in_steps(step, None)?;
     let read_steps = move |store: &Backend<'_>| {
         let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
         store.windows(
@@ -86,7 +100,7 @@ pub(crate) async fn compare(State(state): State<ApiState>, params: Params) -> Re
         step_ms,
         points: points.collect(),
     };
-    csv::answer(&params, comparison)
+    Ok(csv::answer(format, comparison))
 }
 
 impl Table for Comparison {

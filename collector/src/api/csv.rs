@@ -5,9 +5,8 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::params::{Params, bad};
+use super::params::Format;
 use super::percentiles::{KmAdjusted, Percentiles};
-use crate::http::error::ApiError;
 
 /// A response that contains a table.
 pub(super) trait Table: Serialize {
@@ -36,18 +35,17 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-/// The response as JSON or CSV, depending on the parameter `format`.
-pub(super) fn answer(params: &Params, table: impl Table) -> Result<Response, ApiError> {
-    match params.get("format") {
-        None | Some("json") => Ok(Json(table).into_response()),
-        Some("csv") => {
+/// The response in the requested format.
+pub(super) fn answer(format: Format, table: impl Table) -> Response {
+    match format {
+        Format::Json => Json(table).into_response(),
+        Format::Csv => {
             let headers = [
                 (CONTENT_TYPE, "text/csv; charset=utf-8"),
                 (CONTENT_DISPOSITION, "attachment; filename=\"llm-rum.csv\""),
             ];
-            Ok((headers, write(&table)).into_response())
+            (headers, write(&table)).into_response()
         }
-        Some(_) => Err(bad("`format` must be `json` or `csv`")),
     }
 }
 

@@ -8,12 +8,15 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::histogram::{BucketOf, coarse};
-use super::param_schema::{FORMAT, METRIC, STEP};
-use super::params::{Params, Range};
+use super::params::{Format, Step};
+use super::query_string::{Query, query};
+use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::aggregate::metric::Metric;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
+use crate::store::query::Filter;
 use crate::time::MINUTE_MS;
 
 /// Distribution of a metric over time.
@@ -39,18 +42,30 @@ struct Column {
     counts: Vec<u64>,
 }
 
+query! {
+    /// Parameters of the route.
+    HeatmapQuery {
+        range: AskedRange,
+        filter: Filter,
+        metric: Metric,
+        step: Option<Step>,
+        format: Format,
+    }
+}
+
 /// Handles the route.
-pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[METRIC, STEP, FORMAT])?;
-    let (metric, which) = params.metric()?;
-    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
-    let filter = params.filter();
+pub(crate) async fn heatmap(
+    State(state): State<ApiState>,
+    Query(query): Query<HeatmapQuery>,
+) -> Result<Response, ApiError> {
+    let HeatmapQuery { range, filter, metric, step, format } = query;
+    let (range, step_ms) = range.at_present(&state).in_steps(step, None)?;
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
         let steps = |store: &Backend<'_>| {
             let mut steps = vec![Histogram::default(); range.steps(step_ms)];
-            store.windows(&range.windows(&filter, Some(step_ms), &[which]), |minute, stats| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats.histogram(which));
+            store.windows(&range.windows(&filter, Some(step_ms), &[metric]), |minute, stats| {
+                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats.histogram(metric));
             })?;
             Ok(steps)
         };
@@ -63,7 +78,7 @@ pub(crate) async fn heatmap(State(state): State<ApiState>, params: Params) -> Re
     let points = points
         .map(|(timestamp_ms, counts)| Column { timestamp_ms, n: counts.iter().sum(), counts })
         .collect();
-    csv::answer(&params, Heatmap { range, step_ms, metric, targets, buckets, points })
+    Ok(csv::answer(format, Heatmap { range, step_ms, metric: metric.id(), targets, buckets, points }))
 }
 
 /// The buckets of all steps, and the counts of each step.

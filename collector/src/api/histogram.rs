@@ -7,14 +7,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::param_schema::{AGAINST, FORMAT, METRIC};
-use super::params::{Params, Range};
+use super::params::Format;
 use super::percentiles::Quantiles;
+use super::query_string::{Query, query};
+use super::range::{AskedRange, CompareTo, Range};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
+use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
+use crate::store::query::Filter;
 
 /// Distribution of a metric.
 #[derive(Serialize, JsonSchema)]
@@ -49,17 +52,30 @@ pub(super) struct BucketOf {
     pub(super) count: u64,
 }
 
+query! {
+    /// Parameters of the route.
+    HistogramQuery {
+        range: AskedRange,
+        filter: Filter,
+        metric: Metric,
+        compare_to: Option<CompareTo>,
+        format: Format,
+    }
+}
+
 /// Handles the route.
-pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[METRIC, AGAINST, FORMAT])?;
-    let (metric, which) = params.metric()?;
-    let (range, filter) = (params.range(&state)?, params.filter());
-    let earlier = params.against()?.map(|against| range.earlier(against));
+pub(crate) async fn histogram(
+    State(state): State<ApiState>,
+    Query(query): Query<HistogramQuery>,
+) -> Result<Response, ApiError> {
+    let HistogramQuery { range, filter, metric, compare_to, format } = query;
+    let range = range.at_present(&state);
+    let earlier = compare_to.map(|compare_to| range.earlier(compare_to));
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
         let all = |store: &Backend<'_>, range: Range| {
             let mut all = WindowStats::default();
-            let metrics = which.with_censored();
+            let metrics = metric.with_censored();
             store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
             Ok(all)
         };
@@ -71,14 +87,14 @@ pub(crate) async fn histogram(State(state): State<ApiState>, params: Params) -> 
     };
     let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let buckets_of = |stats: &WindowStats| coarse(stats.histogram(which)).collect();
-    let (quantiles, buckets) = (Quantiles::of(&all, which), buckets_of(&all));
+    let buckets_of = |stats: &WindowStats| coarse(stats.histogram(metric)).collect();
+    let (quantiles, buckets) = (Quantiles::of(&all, metric), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {
         range,
-        quantiles: Quantiles::of(&all, which),
+        quantiles: Quantiles::of(&all, metric),
         buckets: buckets_of(&all),
     });
-    csv::answer(&params, Spread { metric, quantiles, targets, buckets, earlier })
+    Ok(csv::answer(format, Spread { metric: metric.id(), quantiles, targets, buckets, earlier }))
 }
 
 /// Buckets with values, four per doubling, lowest first.

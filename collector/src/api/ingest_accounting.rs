@@ -8,7 +8,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::params::Params;
+use super::query_string::Query;
 use super::state::ApiState;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
@@ -99,9 +99,8 @@ impl ProbeOverhead {
 /// Handles the route.
 pub(crate) async fn accounting(
     State(state): State<ApiState>,
-    params: Params,
+    _: Query<()>,
 ) -> Result<Json<Accounting>, ApiError> {
-    params.none()?;
     Ok(Json(state.reader.run(add_up).await?))
 }
 

@@ -9,14 +9,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::param_schema::{FORMAT, STEP};
-use super::params::{Params, Range};
+use super::params::{Format, Step};
+use super::query_string::{Query, query};
+use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
+use crate::store::query::Filter;
 use crate::time::MINUTE_MS;
 
 /// Outcomes and defects of streams over time.
@@ -52,11 +54,23 @@ struct Ends {
     defects: BTreeMap<&'static str, u64>,
 }
 
+query! {
+    /// Parameters of the route.
+    IntegrityQuery {
+        range: AskedRange,
+        filter: Filter,
+        step: Option<Step>,
+        format: Format,
+    }
+}
+
 /// Handles the route.
-pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[STEP, FORMAT])?;
-    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
-    let filter = params.filter();
+pub(crate) async fn integrity(
+    State(state): State<ApiState>,
+    Query(query): Query<IntegrityQuery>,
+) -> Result<Response, ApiError> {
+    let IntegrityQuery { range, filter, step, format } = query;
+    let (range, step_ms) = range.at_present(&state).in_steps(step, None)?;
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
         let steps = |store: &Backend<'_>| {
@@ -74,7 +88,7 @@ pub(crate) async fn integrity(State(state): State<ApiState>, params: Params) -> 
     steps.iter().for_each(|step| all.merge(step));
     let points = range.step_starts(step_ms).zip(&steps);
     let points = points.map(|(timestamp_ms, step)| Point { timestamp_ms, ends: Ends::of(step) }).collect();
-    csv::answer(&params, Integrity { range, step_ms, targets, all: Ends::of(&all), points })
+    Ok(csv::answer(format, Integrity { range, step_ms, targets, all: Ends::of(&all), points }))
 }
 
 impl Ends {

@@ -14,9 +14,9 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::param_schema::FILTERS;
-use super::params::{Params, Range};
 use super::percentiles::Quantiles;
+use super::query_string::Query;
+use super::range::{AskedRange, Range};
 use super::schema;
 use super::state::ApiState;
 use super::streams::object;
@@ -74,11 +74,9 @@ struct Ended {
 /// Handles the route.
 pub(crate) async fn live(
     State(state): State<ApiState>,
-    params: Params,
+    Query(filter): Query<Filter>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    params.among(&FILTERS)?;
-    let filter = params.filter();
     if !wants_events(&headers) {
         return Ok(Json(snapshot(&state, &filter).await?).into_response());
     }
@@ -125,7 +123,7 @@ async fn event(state: &ApiState, filter: &Filter) -> LiveEvent {
 }
 
 async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiError> {
-    let range = Range::newest(state, PERCENTILE_MINUTES);
+    let range = AskedRange::Newest { minutes: PERCENTILE_MINUTES }.at_present(state);
     let (filter, now_ms) = (filter.clone(), time::now_ms());
     let asked = StreamsQuery {
         filter: filter.clone(),
@@ -138,7 +136,8 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
     let take = move |store: &Backend<'_>| {
         let waits = |store: &Backend<'_>| {
             let mut stats = WindowStats::default();
-            store.windows(&range.windows(&filter, None, &METRICS), |_, window| stats.merge(window))?;
+            let metrics = [Metric::Ttfv, Metric::Ttft].map(Metric::with_censored).concat();
+            store.windows(&range.windows(&filter, None, &metrics), |_, window| stats.merge(window))?;
             Ok(stats)
         };
         let ((stats, recent), (newest, open)) = store.both(
@@ -169,15 +168,6 @@ fn streams(_: &mut SchemaGenerator) -> Schema {
     let list = json!({ "type": "array", "maxItems": SHOWN, "items": schema::stream() });
     list.try_into().expect("a schema is an object")
 }
-
-const METRICS: [Metric; 6] = [
-    Metric::Ttfv,
-    Metric::AbandonedTtfv,
-    Metric::FailedTtfv,
-    Metric::Ttft,
-    Metric::AbandonedTtft,
-    Metric::FailedTtft,
-];
 
 const ENDED_MS: i64 = 60_000;
 const _: () = assert!(RATE_MS <= ENDED_MS);

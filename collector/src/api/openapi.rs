@@ -1,96 +1,108 @@
-//! `GET /openapi.json`: the routes as OpenAPI 3.1, from the parameter tables that check requests and the
-//! types that serialize responses.
+//! `GET /openapi.json`: the routes as OpenAPI 3.1, from the types that read requests and those that
+//! serialize responses.
 
 use axum::Json;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::abandonment::Abandonment;
-use super::breakdown::Breakdown;
-use super::compare::Comparison;
-use super::heatmap::Heatmap;
-use super::histogram::Spread;
+use super::abandonment::{Abandonment, AbandonmentQuery};
+use super::breakdown::{Breakdown, BreakdownQuery};
+use super::compare::{Comparison, ComparisonQuery};
+use super::heatmap::{Heatmap, HeatmapQuery};
+use super::histogram::{HistogramQuery, Spread};
 use super::ingest_accounting::Accounting;
-use super::integrity::Integrity;
+use super::integrity::{Integrity, IntegrityQuery};
 use super::live::Snapshot;
-use super::param_schema::{
-    AGAINST, BY, COMMON, CURSOR, FILTERS, FORMAT, GROUPS, METRIC, OUTCOME, Parameter, SAMPLE, STEP, STREAMS,
-    WAIT,
-};
+use super::params::Format;
+use super::query_string::{FromQuery, Param};
 use super::schema::stream;
 use super::slo::Slo;
-use super::summary::Summary;
-use super::timeseries::Timeseries;
+use super::streams::StreamListQuery;
+use super::summary::{Summary, SummaryQuery};
+use super::timeseries::{Timeseries, TimeseriesQuery};
 use crate::api::health::Ready;
+use crate::store::query::Filter;
 
 /// Handles the route.
 pub(crate) async fn openapi() -> Json<Value> {
     Json(document())
 }
 
-/// A query route.
+/// A query route that responds with JSON, and with CSV if it has the parameter `format`.
 struct Route {
     path: &'static str,
     about: &'static str,
-    own: &'static [Parameter],
+    parameters: fn() -> Vec<Value>,
     answer: fn(&mut SchemaGenerator) -> Value,
 }
 
-const ROUTES: [Route; 9] = [
+const ROUTES: [Route; 11] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
-        own: &[AGAINST],
+        parameters: SummaryQuery::openapi,
         answer: schema::<Summary>,
     },
     Route {
         path: "/v1/timeseries",
         about: "Time series of a metric.",
-        own: &[METRIC, STEP, AGAINST, FORMAT],
+        parameters: TimeseriesQuery::openapi,
         answer: schema::<Timeseries>,
     },
     Route {
         path: "/v1/histogram",
         about: "Distribution of a metric.",
-        own: &[METRIC, AGAINST, FORMAT],
+        parameters: HistogramQuery::openapi,
         answer: schema::<Spread>,
     },
     Route {
         path: "/v1/heatmap",
         about: "Distribution of a metric over time.",
-        own: &[METRIC, STEP, FORMAT],
+        parameters: HeatmapQuery::openapi,
         answer: schema::<Heatmap>,
     },
     Route {
         path: "/v1/breakdown",
         about: "Streams grouped by a dimension.",
-        own: &[BY, METRIC, GROUPS, AGAINST, FORMAT],
+        parameters: BreakdownQuery::openapi,
         answer: schema::<Breakdown>,
     },
     Route {
         path: "/v1/compare",
         about: "Time to first token of the same streams, measured by browsers and by servers.",
-        own: &[STEP, FORMAT],
+        parameters: ComparisonQuery::openapi,
         answer: schema::<Comparison>,
     },
     Route {
         path: "/v1/integrity",
         about: "Outcomes and defects of streams, and the number of intact streams.",
-        own: &[STEP, FORMAT],
+        parameters: IntegrityQuery::openapi,
         answer: schema::<Integrity>,
     },
     Route {
         path: "/v1/abandonment",
         about: "Abandonment: how long users wait for text before they leave.",
-        own: &[WAIT, FORMAT],
+        parameters: AbandonmentQuery::openapi,
         answer: schema::<Abandonment>,
     },
     Route {
         path: "/v1/streams",
         about: "Single streams, newest first. Without a range: streams of all times.",
-        own: &[STREAMS, CURSOR, OUTCOME, SAMPLE],
+        parameters: StreamListQuery::openapi,
         answer: page,
+    },
+    Route {
+        path: "/v1/slo",
+        about: "Objectives of each use case, and how much of each error budget is used.",
+        parameters: Filter::openapi,
+        answer: schema::<Slo>,
+    },
+    Route {
+        path: "/v1/accounting",
+        about: "Ingest accounting: received requests and reports, and their results.",
+        parameters: <()>::openapi,
+        answer: schema::<Accounting>,
     },
 ];
 
@@ -106,8 +118,6 @@ fn document() -> Value {
         paths.insert(route.path.to_owned(), route.openapi(&mut generator));
     }
     paths.insert("/v1/streams/{id}".to_owned(), one_stream());
-    paths.insert("/v1/slo".to_owned(), budgets(&mut generator));
-    paths.insert("/v1/accounting".to_owned(), accounting(&mut generator));
     paths.insert("/v1/live".to_owned(), live(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
     paths.insert("/readyz".to_owned(), readyz(&mut generator));
@@ -128,15 +138,14 @@ fn document() -> Value {
 
 impl Route {
     fn openapi(&self, generator: &mut SchemaGenerator) -> Value {
-        let parameters: Vec<_> = COMMON.iter().chain(self.own).map(Parameter::openapi).collect();
+        let parameters = (self.parameters)();
         let mut content = json!({ "application/json": { "schema": (self.answer)(generator) } });
-        if self.own.iter().any(|parameter| parameter.name == FORMAT.name) {
+        if parameters.iter().any(|parameter| parameter["name"] == Format::NAME) {
             content["text/csv"] = json!({ "schema": { "type": "string" } });
         }
-        let answers = answers(&content, &["400", "401", "403"]);
         json!({ "get": {
-            "summary": self.about, "parameters": parameters, "responses": answers,
-            "security": [{}, { "token": [] }],
+            "summary": self.about, "parameters": parameters,
+            "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
         } })
     }
 }
@@ -152,23 +161,6 @@ fn one_stream() -> Value {
     } })
 }
 
-fn budgets(generator: &mut SchemaGenerator) -> Value {
-    let content = json!({ "application/json": { "schema": schema::<Slo>(generator) } });
-    json!({ "get": {
-        "summary": "Objectives of each use case, and how much of each error budget is used.",
-        "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
-        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
-    } })
-}
-
-fn accounting(generator: &mut SchemaGenerator) -> Value {
-    let content = json!({ "application/json": { "schema": schema::<Accounting>(generator) } });
-    json!({ "get": {
-        "summary": "Ingest accounting: received requests and reports, and their results.",
-        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
-    } })
-}
-
 fn live(generator: &mut SchemaGenerator) -> Value {
     let content = json!({
         "application/json": { "schema": schema::<Snapshot>(generator) },
@@ -176,7 +168,7 @@ fn live(generator: &mut SchemaGenerator) -> Value {
     });
     json!({ "get": {
         "summary": "Live figures. With `Accept: text/event-stream`: one event per second.",
-        "parameters": FILTERS.iter().map(Parameter::openapi).collect::<Vec<_>>(),
+        "parameters": Filter::openapi(),
         "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
     } })
 }

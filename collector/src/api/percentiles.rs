@@ -5,7 +5,7 @@ use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::aggregate::metric::Metric;
+use crate::aggregate::metric::{Metric, Value};
 use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
 use crate::stats::kaplan_meier::CensoredWaits;
@@ -21,7 +21,7 @@ pub(super) struct Percentiles {
     pub(super) p95_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p99_ms: Option<f64>,
-    /// 95 % confidence intervals. Present if `n` is from 1 to 499, except for `gaps`, whose values within a
+    /// 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
     /// stream are not independent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) intervals: Option<Intervals>,
@@ -86,7 +86,7 @@ impl Percentiles {
         let interval = |q| Interval::of(histogram, n, q);
         let intervals = || Intervals { p50: interval(0.5), p95: interval(0.95), p99: interval(0.99) };
         // A stream has many similar gaps, so hundreds of values from two streams would seem to bound a p95.
-        let is_one_a_stream = metric != Metric::Gap;
+        let is_one_a_stream = matches!(metric.definition().value, Value::One(_));
         Self {
             n,
             p50_ms: quantile_ms(histogram, 0.5),
@@ -151,7 +151,7 @@ mod tests {
             let report = StreamReport { gaps: Some(gaps), ttft_ms: Some(gap_ms), ..StreamReport::new("0") };
             stats.add(&report, true);
         }
-        let gaps = Percentiles::of(&stats, Metric::Gap);
+        let gaps = Percentiles::of(&stats, Metric::InterChunkLatency);
         assert_eq!((gaps.n, gaps.p95_ms.is_some(), gaps.intervals.is_some()), (400, true, false));
         assert!(Percentiles::of(&stats, Metric::Ttft).intervals.is_some());
     }

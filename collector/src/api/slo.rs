@@ -7,15 +7,17 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::param_schema::FILTERS;
-use super::params::{Params, Range};
+use super::query_string::Query;
+use super::range::{AskedRange, Range};
 use super::ratio::share;
 use super::state::ApiState;
 use super::targets_in_view::TargetsOf;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity, SliCount};
 use crate::store::backend::Backend;
+use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
 /// Error budgets of a use case.
@@ -71,15 +73,17 @@ struct Day {
 }
 
 /// Handles the route.
-pub(crate) async fn slo(State(state): State<ApiState>, params: Params) -> Result<Json<Slo>, ApiError> {
-    params.among(&FILTERS)?;
-    let mut filter = params.filter();
+pub(crate) async fn slo(
+    State(state): State<ApiState>,
+    Query(mut filter): Query<Filter>,
+) -> Result<Json<Slo>, ApiError> {
     let targets = TargetsOf::of(&state, &filter);
-    filter.use_case = Some(targets.use_case.clone());
+    filter[Dimension::UseCase] = Some(targets.use_case.clone());
     let days = state.config.budget_days();
-    let period = Range::newest(&state, i64::from(days) * DAY_MINUTES);
+    let newest = |minutes| AskedRange::Newest { minutes }.at_present(&state);
+    let period = newest(i64::from(days) * DAY_MINUTES);
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
-    let lately = ALERT_WINDOWS.map(|minutes| Range::newest(&state, minutes));
+    let lately = ALERT_WINDOWS.map(newest);
     let read_all = move |store: &Backend<'_>| {
         let sum = |store: &Backend<'_>, range: Range| {
             let mut sum = WindowStats::default();

@@ -1,13 +1,14 @@
 //! Counts, percentiles and shares of a set of streams, as the API serializes them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
 
 use super::percentiles::Quantiles;
 use super::ratio::{Ratio, share};
-use crate::aggregate::metric::Metric;
+use crate::aggregate::metric::{Metric, MetricDefinition, measured_by_default};
 use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
 
@@ -16,17 +17,18 @@ use crate::stats::binomial;
 pub(crate) struct StreamStats {
     outcomes: BTreeMap<&'static str, u64>,
     defects: BTreeMap<&'static str, u64>,
-    ttfv: Quantiles,
-    ttft: Quantiles,
-    e2e: Quantiles,
-    tpot: Quantiles,
-    gap: Quantiles,
+    #[serde(flatten)]
+    quantiles: QuantilesById,
     integrity: Ratio,
     availability: Ratio,
     errors: Errors,
     input_tokens: u64,
     output_tokens: u64,
 }
+
+/// Quantiles of the metrics that every probe measures, by id.
+#[derive(Debug)]
+struct QuantilesById(Vec<(&'static str, Quantiles)>);
 
 /// Failed streams as a share of the eligible streams.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -41,22 +43,49 @@ pub(super) struct Errors {
 }
 
 impl StreamStats {
-    /// `stats` must contain the metrics of [`SHOWN`].
+    /// Metrics with a distribution in the response.
+    pub(super) fn metrics() -> Vec<Metric> {
+        measured_by_default().flat_map(|definition| definition.metric.with_censored()).collect()
+    }
+
+    /// `stats` must contain the [`metrics`](Self::metrics).
     pub(crate) fn of(stats: &WindowStats) -> Self {
         Self {
             outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
-            ttfv: Quantiles::of(stats, Metric::Ttfv),
-            ttft: Quantiles::of(stats, Metric::Ttft),
-            e2e: Quantiles::of(stats, Metric::E2e),
-            tpot: Quantiles::of(stats, Metric::Tpot),
-            gap: Quantiles::of(stats, Metric::Gap),
+            quantiles: QuantilesById::of(stats),
             integrity: Ratio::of(stats.intact, stats.eligible()),
             availability: Ratio::of(stats.eligible() - stats.errors(), stats.eligible()),
             errors: Errors::of(stats),
             input_tokens: stats.input_tokens,
             output_tokens: stats.output_tokens,
         }
+    }
+}
+
+impl QuantilesById {
+    fn of(stats: &WindowStats) -> Self {
+        let quantiles = |definition: &MetricDefinition| Quantiles::of(stats, definition.metric);
+        Self(measured_by_default().map(|definition| (definition.id, quantiles(definition))).collect())
+    }
+}
+
+impl Serialize for QuantilesById {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(id, quantiles)| (id, quantiles)))
+    }
+}
+
+impl JsonSchema for QuantilesById {
+    fn schema_name() -> Cow<'static, str> {
+        "QuantilesById".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let quantiles = generator.subschema_for::<Quantiles>();
+        let ids = || measured_by_default().map(|definition| definition.id);
+        let properties: BTreeMap<_, _> = ids().map(|id| (id, &quantiles)).collect();
+        json_schema!({ "type": "object", "properties": properties, "required": ids().collect::<Vec<_>>() })
     }
 }
 
@@ -67,16 +96,3 @@ impl Errors {
         Self { count, total, ratio: share(count, total), ratio_ci_lower }
     }
 }
-
-/// Metrics with a distribution in the response.
-pub(super) const SHOWN: [Metric; 9] = [
-    Metric::Ttfv,
-    Metric::AbandonedTtfv,
-    Metric::FailedTtfv,
-    Metric::Ttft,
-    Metric::AbandonedTtft,
-    Metric::FailedTtft,
-    Metric::E2e,
-    Metric::Tpot,
-    Metric::Gap,
-];

@@ -5,43 +5,44 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
 
-use super::param_schema::{CURSOR, OUTCOME, SAMPLE, STREAMS};
-use super::params::{Params, bad};
+use super::params::{Cursor, Limit};
+use super::query_string::{Query, query};
+use super::range::AskedRange;
 use super::state::ApiState;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::SampleKind;
 use crate::http::error::{ApiError, Reason};
-use crate::store::query::{SamplesQuery, StoredStream, StreamsQuery};
+use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsQuery};
 
-/// Handles `/v1/streams`: the newest streams of a filter, or a sample of them. Without a range, all stored
-/// streams qualify.
-pub(crate) async fn streams(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[STREAMS, CURSOR, OUTCOME, SAMPLE])?;
-    let range = params.has_range().then(|| params.range(&state)).transpose()?;
-    let limit = params.limit()?;
-    let cursor = params.number("cursor")?;
-    if cursor.is_some_and(i64::is_negative) {
-        return Err(bad("`cursor` must be the `next` of the previous page"));
+query! {
+    /// Parameters of `/v1/streams`. Without a range, all stored streams qualify.
+    StreamListQuery {
+        range: Option<AskedRange>,
+        filter: Filter,
+        limit: Limit,
+        cursor: Cursor,
+        outcome: Option<Outcome>,
+        sample: Option<SampleKind>,
     }
-    let outcome = match params.get("outcome") {
-        None => None,
-        Some(word) => Some(
-            Outcome::ALL
-                .into_iter()
-                .find(|known| known.as_str() == word)
-                .ok_or_else(|| bad("`outcome` is not a valid outcome: /openapi.json lists them"))?,
-        ),
-    };
-    let (filter, received_ms) =
-        (params.filter(), range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms)));
-    let page = match sample(&params)? {
+}
+
+/// Handles `/v1/streams`: the newest streams of a filter, or a sample of them.
+pub(crate) async fn streams(
+    State(state): State<ApiState>,
+    Query(query): Query<StreamListQuery>,
+) -> Result<Response, ApiError> {
+    let StreamListQuery { range, filter, limit: Limit(limit), cursor: Cursor(cursor), outcome, sample } =
+        query;
+    let range = range.map(|range| range.at_present(&state));
+    let received_ms = range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms));
+    let page = match sample {
         Some(sample) => {
-            let skip = cursor.unwrap_or(0);
+            let skip = cursor.unwrap_or(0).cast_signed();
             let asked = SamplesQuery { sample, filter, outcome, received_ms, skip, limit };
             state.reader.run(move |store| store.samples(&asked)).await?
         }
         None => {
-            let before = cursor.map_or(SeqNo::MAX, i64::cast_unsigned);
+            let before = cursor.unwrap_or(SeqNo::MAX);
             let asked = StreamsQuery { filter, outcome, only_ended: false, received_ms, before, limit };
             state.reader.run(move |store| store.newest(&asked)).await?
         }
@@ -63,12 +64,6 @@ pub(crate) async fn stream(
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
     let found = state.reader.run(move |store| store.one(id)).await?;
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
-}
-
-fn sample(params: &Params) -> Result<Option<SampleKind>, ApiError> {
-    let Some(word) = params.get("sample") else { return Ok(None) };
-    let known = SampleKind::ALL.into_iter().find(|known| known.as_str() == word);
-    known.map(Some).ok_or_else(|| bad("`sample` must be one of slowest, failed, uniform"))
 }
 
 /// The stored report is a JSON object: more fields go before its closing brace.

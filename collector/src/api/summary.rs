@@ -7,13 +7,14 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::param_schema::AGAINST;
-use super::params::{CompareTo, Params, Range};
 use super::percentiles::Quantiles;
+use super::query_string::{Query, query};
+use super::range::{AskedRange, CompareTo, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
-use super::stream_stats::{Errors, SHOWN, StreamStats};
+use super::stream_stats::{Errors, StreamStats};
 use super::targets_in_view::{TargetsInView, TargetsOf};
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
@@ -21,7 +22,7 @@ use crate::http::error::ApiError;
 use crate::slo::verdict::{self, Case, Verdict};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::{Dimension, Filter};
+use crate::store::query::Filter;
 
 /// All figures of the dashboard's first screen.
 #[derive(Serialize, JsonSchema)]
@@ -60,15 +61,23 @@ struct Previous {
     errors: Errors,
 }
 
+query! {
+    /// Parameters of the route.
+    SummaryQuery {
+        range: AskedRange,
+        filter: Filter,
+        compare_to: Option<CompareTo>,
+    }
+}
+
 /// Handles the route.
 pub(crate) async fn summary(
     State(state): State<ApiState>,
-    params: Params,
+    Query(query): Query<SummaryQuery>,
 ) -> Result<Json<Summary>, ApiError> {
-    params.only(&[AGAINST])?;
-    let against = params.against()?.unwrap_or(CompareTo::Previous);
-    let (range, filter) = (params.range(&state)?, params.filter());
-    let earlier = range.earlier(against);
+    let SummaryQuery { range, filter, compare_to } = query;
+    let range = range.at_present(&state);
+    let earlier = range.earlier(compare_to.unwrap_or(CompareTo::Previous));
     let asked = filter.clone();
     let read = move |store: &Backend<'_>| Read::from(store, range, earlier, &filter);
     let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;
@@ -119,8 +128,9 @@ struct Read {
 
 impl Read {
     fn from(store: &Backend<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+        let shown = StreamStats::metrics();
         let by_use_case =
-            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &SHOWN), Dimension::UseCase);
+            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &shown), Dimension::UseCase);
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
             let metrics = Metric::Ttfv.with_censored();
@@ -139,7 +149,7 @@ impl Read {
 fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut overflow = BTreeMap::new();
     for (key, count) in store.counts()?.iter(Kind::Overflow) {
-        if filter.site.as_ref().is_none_or(|site| *site == key.site) {
+        if filter[Dimension::Site].as_ref().is_none_or(|site| *site == key.site) {
             *overflow.entry(key.word.clone()).or_default() += count;
         }
     }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::params::Range;
+use super::range::Range;
 use super::state::ApiState;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::{Dimension, Filter};
+use crate::store::query::Filter;
 
 /// Targets of a use case.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -26,19 +27,21 @@ impl TargetsOf {
     /// site's.
     pub(super) fn of(state: &ApiState, filter: &Filter) -> Self {
         let sites = &state.config.sites;
-        let site = sites.iter().find(|site| filter.site.as_ref() == Some(&site.name)).or(sites.first());
+        let site =
+            sites.iter().find(|site| filter[Dimension::Site].as_ref() == Some(&site.name)).or(sites.first());
         let default = || site.map(|site| site.use_case.clone()).unwrap_or_default();
-        let use_case = filter.use_case.clone().unwrap_or_else(default);
+        let use_case = filter[Dimension::UseCase].clone().unwrap_or_else(default);
         // With a single site, all streams belong to it even without a filter.
-        let own =
-            filter.site.as_deref().or_else(|| site.filter(|_| sites.len() == 1).map(|site| &*site.name));
+        let own = filter[Dimension::Site]
+            .as_deref()
+            .or_else(|| site.filter(|_| sites.len() == 1).map(|site| &*site.name));
         let targets = state.config.targets(own, &use_case);
         Self { use_case, targets }
     }
 
     /// Targets of a use case under the other labels of a filter.
     pub(super) fn of_use_case(state: &ApiState, filter: &Filter, use_case: &str) -> Self {
-        Self::of(state, &Filter { use_case: Some(use_case.to_owned()), ..filter.clone() })
+        Self::of(state, &filter.clone().with(Dimension::UseCase, use_case))
     }
 }
 

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::param_schema::{AGAINST, FORMAT, METRIC, STEP};
-use super::params::{Params, Range};
+use super::params::{Format, Step};
 use super::percentiles::{Percentiles, relative_error};
+use super::query_string::{Query, query};
+use super::range::{AskedRange, CompareTo, Range};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
@@ -45,16 +46,29 @@ struct Point {
     errors: u64,
 }
 
+query! {
+    /// Parameters of the route.
+    TimeseriesQuery {
+        range: AskedRange,
+        filter: Filter,
+        metric: Metric,
+        step: Option<Step>,
+        compare_to: Option<CompareTo>,
+        format: Format,
+    }
+}
+
 /// Handles the route.
-pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) -> Result<Response, ApiError> {
-    params.only(&[METRIC, STEP, AGAINST, FORMAT])?;
-    let (metric, which) = params.metric()?;
-    let (range, step_ms) = params.range(&state)?.in_steps(&params)?;
-    let earlier = params.against()?.map(|against| range.earlier_in_steps(against, step_ms)).transpose()?;
-    let filter = params.filter();
+pub(crate) async fn timeseries(
+    State(state): State<ApiState>,
+    Query(query): Query<TimeseriesQuery>,
+) -> Result<Response, ApiError> {
+    let TimeseriesQuery { range, filter, metric, step, compare_to, format } = query;
+    let (range, step_ms) = range.at_present(&state).in_steps(step, compare_to)?;
+    let earlier = compare_to.map(|period| range.earlier_in_steps(period, step_ms)).transpose()?;
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
-        let points = |store: &Backend<'_>, range| points(store, &filter, range, step_ms, which);
+        let points = |store: &Backend<'_>, range| points(store, &filter, range, step_ms, metric);
         let before = |store: &Backend<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
         store.both(
             |store| store.both(|store| points(store, range), before),
@@ -64,7 +78,10 @@ pub(crate) async fn timeseries(State(state): State<ApiState>, params: Params) ->
     let ((points, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
-    csv::answer(&params, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier })
+    Ok(csv::answer(
+        format,
+        Timeseries { range, step_ms, metric: metric.id(), relative_error, targets, points, earlier },
+    ))
 }
 
 fn points(

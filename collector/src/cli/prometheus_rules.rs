@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::aggregate::cumulative_stats::PrometheusHistogram;
-use crate::aggregate::metric::Metric;
+use crate::aggregate::metric::Export;
 use crate::config::Config;
 use crate::config::targets::{self, Targets};
 use crate::export::prometheus::names;
@@ -110,13 +109,8 @@ impl Profile {
             Objective::Integrity => Some(of_judged(names::BROKEN)),
             Objective::Speed => {
                 let Some((metric, target_ms)) = self.targets.wait() else { return Ok(None) };
-                let classic = if metric == Metric::E2e {
-                    PrometheusHistogram::Request
-                } else {
-                    PrometheusHistogram::FirstVisible
-                };
-                let edge = self.edge(classic, target_ms)?;
-                let name = classic.name();
+                let edge = self.edge(metric.export(), target_ms)?;
+                let name = metric.export().prometheus;
                 Some(Shares {
                     bad: format!("{name}_bucket{{{labels},le=~\"{edge}\"}}"),
                     all: format!("{name}_count{{{labels}}}"),
@@ -126,10 +120,10 @@ impl Profile {
     }
 
     /// The bucket edge as a regular expression: Prometheus 3 writes `2.0` where earlier versions wrote `2`.
-    fn edge(&self, classic: PrometheusHistogram, target_ms: f64) -> Result<String, NoRule> {
+    fn edge(&self, export: &Export, target_ms: f64) -> Result<String, NoRule> {
         let seconds = target_ms / 1_000.0;
-        if !classic.edges().contains(&seconds) {
-            let edges: Vec<_> = classic.edges().iter().map(|edge| (edge * 1_000.0).to_string()).collect();
+        if !export.edges.contains(&seconds) {
+            let edges: Vec<_> = export.edges.iter().map(|edge| (edge * 1_000.0).to_string()).collect();
             return Err(NoRule { use_case: self.use_case.clone(), target_ms, edges: edges.join(", ") });
         }
         let text = seconds.to_string();

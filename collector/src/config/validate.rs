@@ -166,7 +166,7 @@ impl Config {
             ("limits.providers", self.limits.providers),
             ("limits.use_cases", self.limits.use_cases),
             ("limits.series", self.limits.series),
-            ("limits.country_series", self.limits.country_series),
+            ("limits.window_series", self.limits.window_series),
             ("dedupe.ids", self.dedupe.ids),
             ("dedupe.minutes", self.dedupe.minutes as usize),
             ("store.streams_kept", self.store.streams_kept as usize),

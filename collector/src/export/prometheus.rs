@@ -20,11 +20,13 @@ use tokio::task::spawn_blocking;
 use accept::ExpositionFormat;
 use exemplars::Exemplars;
 
-use crate::aggregate::cumulative_stats::{Buckets, PrometheusHistogram};
+use crate::aggregate::cumulative_stats::Buckets;
 use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REJECTED, REPAIRS, TIMED_CHUNKS,
 };
+use crate::aggregate::metric::{Export, MetricDefinition, exported};
 use crate::aggregate::series::{Overflow, Series};
 use crate::api::state::ApiState;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
@@ -138,7 +140,7 @@ impl Scrape {
             self.defects(),
             self.counter(names::BROKEN, "Eligible streams that did not arrive intact.", |s| s.total.broken),
         ];
-        families.extend(PrometheusHistogram::ALL.into_iter().map(|classic| self.histogram(classic)));
+        families.extend(exported().map(|(definition, export)| self.histogram(definition, export)));
         families.extend(self.own_counts());
         families.push(self.store_writable());
         families.push(self.listeners());
@@ -179,17 +181,17 @@ impl Scrape {
         family(names::DEFECTS, help, MetricType::COUNTER, metrics.collect())
     }
 
-    fn histogram(&self, classic: PrometheusHistogram) -> MetricFamily {
+    fn histogram(&self, definition: &MetricDefinition, export: &Export) -> MetricFamily {
         let metrics = self.snapshot.series.iter().map(|s| {
             let mut metric = Metric::from_label(labels(&s.series));
-            let buckets = s.total.buckets(classic);
-            let mut histogram = cumulate(classic.edges(), buckets);
+            let buckets = s.total.buckets(definition.metric);
+            let mut histogram = cumulate(export.edges, buckets);
             if let Some(exemplars) = &self.exemplars {
-                native::add_native(&mut histogram, &buckets.native);
+                native::add_native(&mut histogram, buckets);
                 // The text encoder adds the `+Inf` bucket by itself.
                 histogram.bucket.push(bucket(f64::INFINITY, histogram.sample_count()));
                 for (at, bucket) in histogram.bucket.iter_mut().enumerate() {
-                    if let Some(exemplar) = exemplars.get(&s.series, classic, at) {
+                    if let Some(exemplar) = exemplars.get(&s.series, definition.metric, at) {
                         native::add_exemplar(bucket, exemplar);
                     }
                 }
@@ -197,7 +199,7 @@ impl Scrape {
             metric.set_histogram(histogram);
             metric
         });
-        family(classic.name(), classic.help(), MetricType::HISTOGRAM, metrics.collect())
+        family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
     fn own_counts(&self) -> [MetricFamily; 10] {
@@ -266,7 +268,7 @@ impl Scrape {
             let mut seen = self.snapshot.counts.iter(Kind::Overflow);
             seen.any(|(key, _)| key.site == site && key.word == label)
         };
-        let labels = |site| Overflow::ALL.map(|overflow| (site, overflow.as_str()));
+        let labels = |site| Overflow::all().map(move |overflow| (site, overflow.as_str()));
         let unseen = self.sites.iter().flat_map(labels).filter(|(site, label)| !is_seen(site, label));
         let unseen = unseen.map(|(site, label)| counted(vec![pair("label", label), pair("site", site)], 0));
         self.seen(Kind::Overflow, "label").into_iter().chain(unseen).collect()
@@ -345,13 +347,13 @@ fn gauge(labels: Vec<LabelPair>, value: f64) -> Metric {
 fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
     let mut histogram = Histogram::default();
     let mut so_far = 0;
-    let cumulative = edges.iter().zip(buckets.counts()).map(|(edge, count)| {
+    let cumulative = edges.iter().zip(buckets.classic()).map(|(edge, count)| {
         so_far += count;
         bucket(*edge, so_far)
     });
     histogram.set_bucket(cumulative.collect());
-    histogram.set_sample_count(buckets.counts().take(edges.len() + 1).sum());
-    histogram.set_sample_sum(buckets.sum);
+    histogram.set_sample_count(buckets.classic().take(edges.len() + 1).sum());
+    histogram.set_sample_sum(buckets.sum());
     histogram
 }
 
@@ -363,12 +365,10 @@ fn bucket(upper: f64, cumulative: u64) -> Bucket {
 }
 
 fn labels(series: &Series) -> Vec<LabelPair> {
-    vec![
-        pair("model", &series.model),
-        pair("provider", &series.provider),
-        pair("site", &series.site),
-        pair("use_case", &series.use_case),
-    ]
+    let mut labels: Vec<_> =
+        Dimension::labels().map(|dimension| pair(dimension.name(), &series[dimension])).collect();
+    labels.sort_by(|one, other| one.name().cmp(other.name()));
+    labels
 }
 
 fn labels_and(series: &Series, name: &str, value: &str) -> Vec<LabelPair> {

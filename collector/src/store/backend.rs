@@ -8,14 +8,14 @@ use rusqlite::Connection;
 
 use super::stream_index::StreamIndex;
 use super::{reader, samples};
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::StreamId;
 use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
 use crate::store::query::{
-    Dimension, Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
-    WindowsQuery,
+    Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
 };
 
 /// One query's view of the store.

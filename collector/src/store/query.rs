@@ -1,62 +1,54 @@
 //! Queries to the store and their results, in the same types for every backend.
 
 use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
 
 use beacon::Outcome;
 
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
 
-/// Label values that a query selects. `None` selects all values.
+/// The value of each dimension that a query selects. `None` selects all values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Filter {
-    pub(crate) site: Option<String>,
-    pub(crate) use_case: Option<String>,
-    pub(crate) provider: Option<String>,
-    pub(crate) model: Option<String>,
-    pub(crate) country: Option<String>,
-}
+pub(crate) struct Filter([Option<String>; Dimension::COUNT]);
 
 impl Filter {
-    /// All labels in the order of their columns.
-    pub(super) fn labels(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
-        let Self { site, use_case, provider, model, country } = self;
-        let all = [
-            ("site", site),
-            ("use_case", use_case),
-            ("provider", provider),
-            ("model", model),
-            ("country", country),
-        ];
-        all.into_iter().map(|(name, value)| (name, value.as_deref()))
+    pub(crate) const fn new(values: [Option<String>; Dimension::COUNT]) -> Self {
+        Self(values)
+    }
+
+    /// All values, in the order of columns.
+    pub(super) const fn values(&self) -> &[Option<String>; Dimension::COUNT] {
+        &self.0
+    }
+
+    pub(crate) fn with(mut self, dimension: Dimension, value: impl Into<String>) -> Self {
+        self[dimension] = Some(value.into());
+        self
+    }
+
+    /// The dimensions that the filter restricts, with their values.
+    pub(super) fn restricted(&self) -> impl Iterator<Item = (Dimension, &str)> {
+        Dimension::all().filter_map(|dimension| Some((dimension, self[dimension].as_deref()?)))
     }
 }
 
-/// A label that every stream has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dimension {
-    Site,
-    UseCase,
-    Provider,
-    Model,
-    Country,
+impl Index<Dimension> for Filter {
+    type Output = Option<String>;
+
+    fn index(&self, dimension: Dimension) -> &Option<String> {
+        &self.0[dimension as usize]
+    }
 }
 
-impl Dimension {
-    pub(crate) const ALL: [Self; 5] = [Self::Site, Self::UseCase, Self::Provider, Self::Model, Self::Country];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Site => "site",
-            Self::UseCase => "use_case",
-            Self::Provider => "provider",
-            Self::Model => "model",
-            Self::Country => "country",
-        }
+impl IndexMut<Dimension> for Filter {
+    fn index_mut(&mut self, dimension: Dimension) -> &mut Option<String> {
+        &mut self.0[dimension as usize]
     }
 }
 

@@ -14,9 +14,9 @@ pub(super) struct CoverPiece {
     pub(super) length: i64,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// The windows have rollups by country. In the SQLite file they also have those by country and one more
-    /// label.
-    pub(super) countries: bool,
+    /// [Bits](crate::store::rollups::key::GroupByMask) of dimensions of windows only: in the SQLite file of those
+    /// with rollups by one more label, in ClickHouse of those with rollups.
+    pub(super) window_only: u8,
 }
 
 /// Covers a range with complete rollups of at most `longest` minutes, and with minutes elsewhere.
@@ -26,7 +26,7 @@ pub(super) fn range_cover(
     longest: i64,
 ) -> Result<Vec<CoverPiece>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT length, start, countries FROM spans
+        "SELECT length, start, window_only FROM spans
          WHERE summed = changes AND length <= ?1 AND start >= ?2 AND start + length <= ?3",
     )?;
     let standing =
@@ -34,12 +34,12 @@ pub(super) fn range_cover(
     Ok(cover((from, to), &standing.collect::<Result<_, _>>()?, |_| false))
 }
 
-/// `standing` lists the complete rollups by length and start, and whether each has rollups by country.
+/// `standing` lists the complete rollups by length and start, and [`CoverPiece::window_only`].
 /// `is_empty` says whether the five minutes from a minute on have no data: they need no piece and end no
 /// piece.
 pub(super) fn cover(
     (from, to): (i64, i64),
-    standing: &BTreeMap<(i64, i64), bool>,
+    standing: &BTreeMap<(i64, i64), u8>,
     is_empty: impl Fn(i64) -> bool,
 ) -> Vec<CoverPiece> {
     let mut pieces: Vec<CoverPiece> = Vec::new();
@@ -52,14 +52,14 @@ pub(super) fn cover(
             at = slot + ROLLUP_MINUTES[0];
             continue;
         }
-        let (length, countries) = longest.unwrap_or((1, false));
+        let (length, window_only) = longest.unwrap_or((1, 0));
         let end = match length {
             1 => (slot + ROLLUP_MINUTES[0]).min(to),
             length => at + length,
         };
         match pieces.last_mut() {
-            Some(last) if (last.length, last.countries) == (length, countries) => last.to = end,
-            _ => pieces.push(CoverPiece { length, from: at, to: end, countries }),
+            Some(last) if (last.length, last.window_only) == (length, window_only) => last.to = end,
+            _ => pieces.push(CoverPiece { length, from: at, to: end, window_only }),
         }
         at = end;
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn check(range: (i64, i64), standing: &[(i64, i64)], expected: &[(i64, i64, i64)]) {
-        let pieces = cover(range, &standing.iter().map(|span| (*span, false)).collect(), |_| false);
+        let pieces = cover(range, &standing.iter().map(|span| (*span, 0)).collect(), |_| false);
         let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
         assert_eq!(found, expected);
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_empty_ends_no_piece() {
-        let standing = [((60, 60), false), ((60, 180), false), ((5, 240), false)];
+        let standing = [((60, 60), 0), ((60, 180), 0), ((5, 240), 0)];
         let touched = [242, 250].map(|minute| minute / 5 * 5);
         let pieces = cover((3, 302), &standing.into_iter().collect(), |slot| !touched.contains(&slot));
         let found: Vec<_> = pieces.iter().map(|piece| (piece.length, piece.from, piece.to)).collect();
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn where_countries_become_known_another_piece_begins() {
-        let standing = [((60, 0), false), ((60, 60), true), ((60, 120), true)];
+        let standing = [((60, 0), 0), ((60, 60), 8), ((60, 120), 8)];
         let pieces = cover((0, 180), &standing.into_iter().collect(), |_| false);
-        let found: Vec<_> = pieces.iter().map(|piece| (piece.from, piece.to, piece.countries)).collect();
-        assert_eq!(found, [(0, 60, false), (60, 180, true)]);
+        let found: Vec<_> = pieces.iter().map(|piece| (piece.from, piece.to, piece.window_only)).collect();
+        assert_eq!(found, [(0, 60, 0), (60, 180, 8)]);
     }
 }

@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, named_params, params};
+use rusqlite::{Connection, OpenFlags, params};
 
+use super::dimension_columns::{in_filter, series, with_filter};
 use super::range_cover::range_cover;
 use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::dimension::{Dimension, UNKNOWN, columns};
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::series::{Series, SeriesId, UNKNOWN};
+use crate::aggregate::series::SeriesId;
 use crate::aggregate::window_stats::WindowStats;
 use crate::store::error::StoreError;
-use crate::store::query::{Dimension, IngestTotals, MetricsSnapshot, SeriesSnapshot, WindowsQuery};
+use crate::store::query::{IngestTotals, MetricsSnapshot, SeriesSnapshot, WindowsQuery};
 use crate::store::rollups::key::GroupByMask;
 
 /// Opens a read-only connection.
@@ -41,37 +43,34 @@ pub(crate) fn windows_by(
     dimension: Dimension,
     mut each: impl FnMut(&str, &WindowStats),
 ) -> Result<(), StoreError> {
-    each_window(connection, asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
+    each_window(connection, asked, Some(dimension), |_, value, stats| each(value, stats))
 }
 
 fn each_window(
     connection: &Connection,
     WindowsQuery { filter, minutes, longest, metrics }: &WindowsQuery<'_>,
-    column: Option<&str>,
+    by: Option<Dimension>,
     mut each: impl FnMut(i64, &str, &WindowStats),
 ) -> Result<(), StoreError> {
     // One snapshot, because the rollup thread completes hours and deletes minutes concurrently.
     let snapshot = connection.unchecked_transaction()?;
-    let value = column.unwrap_or("''");
+    let value = by.map_or("''", Dimension::name);
+    let in_filter = in_filter(4);
     let minutes_of = format!(
         "SELECT minute, {value}, tally FROM windows CROSS JOIN series ON series.id = windows.series
-         WHERE :kept IS NOT NULL AND :length = 1 AND minute >= :from AND minute < :to AND {IN_FILTER}"
+         WHERE ?1 IS NOT NULL AND ?2 = 1 AND minute >= ?3 AND minute < ?4 AND {in_filter}"
     );
     let sums_of = format!(
         "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
-         WHERE kept = :kept AND length = :length AND start >= :from AND start < :to AND {IN_FILTER}"
+         WHERE kept = ?1 AND length = ?2 AND start >= ?3 AND start < ?4 AND {in_filter}"
     );
-    let mask = GroupByMask::of(filter, column);
+    let mask = GroupByMask::of(filter, by);
     for piece in range_cover(&snapshot, *minutes, *longest)? {
-        let mask = if piece.countries { mask } else { mask.without_countries() };
         let query = if piece.length == 1 { &minutes_of } else { &sums_of };
         let mut statement = snapshot.prepare_cached(query)?;
-        let mut rows = statement.query(named_params! {
-            ":kept": mask.bits(), ":length": piece.length,
-            ":from": piece.from, ":to": piece.to,
-            ":site": filter.site, ":use_case": filter.use_case,
-            ":provider": filter.provider, ":model": filter.model, ":country": filter.country,
-        })?;
+        let mask = mask.in_file(piece.window_only).bits();
+        let mut rows =
+            statement.query(with_filter(&[&mask, &piece.length, &piece.from, &piece.to], filter))?;
         while let Some(row) = rows.next()? {
             let stats =
                 WindowStats::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
@@ -111,29 +110,32 @@ pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, Sto
 /// token.
 pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
-    let mut statement = connection.prepare_cached(
-        "SELECT site, use_case, provider, model, country, id, total
-         FROM totals JOIN series ON series.id = totals.series ORDER BY site, use_case, provider, model",
-    )?;
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT id, total, {} FROM totals JOIN series ON series.id = totals.series ORDER BY {}",
+        columns(Dimension::all()),
+        columns(Dimension::labels())
+    ))?;
     let mut rows = statement.query([])?;
     let mut series = Vec::new();
     while let Some(row) = rows.next()? {
         series.push(SeriesSnapshot {
-            series: self::series(row, 0)?,
-            mean_tpot_ms: means.get(&row.get(5)?).copied(),
-            total: CumulativeStats::decode(row.get_ref(6)?.as_blob().map_err(rusqlite::Error::from)?)?,
+            series: self::series(row, 2)?,
+            mean_tpot_ms: means.get(&row.get(0)?).copied(),
+            total: CumulativeStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?,
         });
     }
     Ok(MetricsSnapshot { series, counts: counts(connection)? })
 }
 
-/// Mean time per output token, by series and over all countries.
+/// Mean time per output token, by series of cumulative statistics.
 fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f64>, StoreError> {
-    let mut statement = connection.prepare_cached(
+    let is_whole = Dimension::window_only().map(|dimension| format!(" AND whole.{} = ?2", dimension.name()));
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT whole.id, tally FROM windows JOIN series AS part ON part.id = windows.series
-         JOIN series AS whole USING (site, use_case, provider, model)
-         WHERE minute >= ?1 AND whole.country = ?2",
-    )?;
+         JOIN series AS whole USING ({}) WHERE minute >= ?1{}",
+        columns(Dimension::labels()),
+        is_whole.collect::<String>()
+    ))?;
     let mut rows = statement.query(params![from, UNKNOWN])?;
     let mut sums: HashMap<SeriesId, (f64, u64)> = HashMap::new();
     while let Some(row) = rows.next()? {
@@ -146,20 +148,3 @@ fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f6
     let known = sums.into_iter().filter(|(_, (_, count))| *count > 0);
     Ok(known.map(|(series, (sum, count))| (series, sum / count as f64)).collect())
 }
-
-/// Reads a series from the label columns that begin at `first`.
-pub(super) fn series(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Series> {
-    Ok(Series {
-        site: row.get(first)?,
-        use_case: row.get(first + 1)?,
-        provider: row.get(first + 2)?,
-        model: row.get(first + 3)?,
-        country: row.get(first + 4)?,
-    })
-}
-
-/// A [`Filter`](crate::store::query::Filter) as a condition on a row of `series`.
-pub(super) const IN_FILTER: &str =
-    "(:site IS NULL OR site = :site) AND (:use_case IS NULL OR use_case = :use_case)
-    AND (:provider IS NULL OR provider = :provider) AND (:model IS NULL OR model = :model)
-    AND (:country IS NULL OR country = :country)";

@@ -1,13 +1,13 @@
 //! Stores the sampled streams that `aggregate/sampling.rs` chooses, and lists them, slowest or newest first.
 
 use beacon::Outcome;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, params};
 
-use super::reader::IN_FILTER;
+use super::dimension_columns::{in_filter, with_filter};
 use crate::aggregate::sampling::{SampleChanges, SampleKind, StoredSample};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsPage};
+use crate::store::query::{SamplesQuery, StoredStream, StreamsPage};
 use crate::time::day_of;
 
 /// A page of samples: slowest first for the slowest streams, newest first for the other kinds.
@@ -16,22 +16,19 @@ pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<Stre
         SampleKind::Slowest => "waited_ms",
         SampleKind::Failed | SampleKind::Uniform => "received_ms",
     };
+    let (from, to) = asked.received_ms;
+    let (first, last, kind) = (day_of(from), day_of(to), asked.sample.bit());
+    let (outcome, limit) = (asked.outcome.map(Outcome::as_str), asked.limit as i64 + 1);
+    let before: [&dyn ToSql; 8] = [&first, &last, &kind, &from, &to, &outcome, &limit, &asked.skip];
     let mut statement = connection.prepare_cached(&format!(
         "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
-         WHERE day BETWEEN :first AND :last AND kinds & :kind
-           AND received_ms >= :from AND received_ms < :to
-           AND (:outcome IS NULL OR outcome = :outcome) AND {IN_FILTER}
-         ORDER BY {order} DESC, stream LIMIT :limit OFFSET :skip"
+         WHERE day BETWEEN ?1 AND ?2 AND kinds & ?3 AND received_ms >= ?4 AND received_ms < ?5
+           AND (?6 IS NULL OR outcome = ?6) AND {}
+         ORDER BY {order} DESC, stream LIMIT ?7 OFFSET ?8",
+        in_filter(before.len())
     ))?;
-    let Filter { site, use_case, provider, model, country } = &asked.filter;
-    let (from, to) = asked.received_ms;
-    let named = named_params! {
-        ":first": day_of(from), ":last": day_of(to), ":kind": asked.sample.bit(), ":from": from, ":to": to,
-        ":outcome": asked.outcome.map(Outcome::as_str), ":limit": asked.limit as i64 + 1,
-        ":skip": asked.skip, ":site": site, ":use_case": use_case, ":provider": provider,
-        ":model": model, ":country": country,
-    };
-    let mut streams = statement.query_map(named, stored)?.collect::<Result<Vec<_>, _>>()?;
+    let streams = statement.query_map(with_filter(&before, &asked.filter), stored)?;
+    let mut streams = streams.collect::<Result<Vec<_>, _>>()?;
     let more = streams.len() > asked.limit;
     streams.truncate(asked.limit);
     let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
@@ -112,7 +109,7 @@ mod tests {
         let file = folder.path().join("test.sqlite");
         let mut connection = Connection::open(&file).unwrap();
         schema::migrate(&mut connection, &file).unwrap();
-        connection.execute("INSERT INTO series VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
+        connection.execute("INSERT INTO series (id, site, use_case, provider, model, country) VALUES (0, 'shop', 'chat', 'a', 'm', 'DE')", []).unwrap();
         let kept = |id| StoredSample { id, kinds: SampleKind::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];
         let report = || "{}".to_owned();

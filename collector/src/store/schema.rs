@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 
+use crate::aggregate::dimension::{Dimension, UNKNOWN, columns};
 use crate::store::error::StoreError;
+use crate::store::rollups::key::GroupByMask;
 
-/// Migrates the file to the schema of this version, one step after the other.
+/// Migrates the file to the schema of this version, one step after the other, and then adds new dimensions.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let known = FIRST + LAYOUTS.len() as i64 - 1;
@@ -23,14 +25,52 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
         transaction.pragma_update(None, "user_version", FIRST + at as i64)?;
         transaction.commit()?;
     }
-    Ok(())
+    let transaction = connection.transaction()?;
+    add_dimensions(&transaction)?;
+    Ok(transaction.commit()?)
+}
+
+/// Adds the dimensions of windows only that the file lacks. Their value is unknown in all existing series.
+fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut has = transaction.prepare("SELECT 1 FROM pragma_table_info('series') WHERE name = ?1")?;
+    let mut missing = Vec::new();
+    for dimension in Dimension::window_only() {
+        if !has.exists([dimension.name()])? {
+            missing.push(dimension);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for dimension in missing {
+        let (name, alone) = (dimension.name(), GroupByMask::bit(dimension).bits());
+        transaction.execute_batch(&format!(
+            "ALTER TABLE series ADD COLUMN {name} TEXT NOT NULL DEFAULT '{UNKNOWN}';
+             ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT '';
+             UPDATE labels SET {name} = '{UNKNOWN}' WHERE kept = {all};
+             INSERT INTO labels (kept, site, {name})
+                 SELECT {alone}, site, '{UNKNOWN}' FROM labels WHERE kept = {none};
+             INSERT INTO sums SELECT new.id, length, start, tally
+                 FROM labels AS old JOIN labels AS new ON new.kept = {alone} AND new.site = old.site
+                 JOIN sums ON sums.labels = old.id WHERE old.kept = {none};",
+            all = GroupByMask::all().bits(),
+            none = GroupByMask::NONE.bits(),
+        ))?;
+    }
+    let columns = columns(Dimension::all());
+    transaction.execute_batch(&format!(
+        "DROP INDEX series_by_values;
+         DROP INDEX labels_by_values;
+         CREATE UNIQUE INDEX series_by_values ON series ({columns});
+         CREATE UNIQUE INDEX labels_by_values ON labels (kept, {columns});"
+    ))
 }
 
 /// Number of the first schema in [`LAYOUTS`]. Earlier ones were never released.
 const FIRST: i64 = 2;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 8] = [
+const LAYOUTS: [&str; 9] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -108,7 +148,7 @@ const LAYOUTS: [&str; 8] = [
         FROM labels AS site JOIN labels AS countries ON countries.kept = 8 AND countries.site = site.site
         JOIN sums ON labels = site.id WHERE site.kept = 0;
 ",
-    // Existing rollups group by country only alone or with all labels: see `GroupByMask::COUNTRY_AND_ONE`.
+    // Existing rollups group by country only alone or with all labels: see `GroupByMask::pairs`.
     "
     ALTER TABLE spans ADD COLUMN countries INTEGER NOT NULL DEFAULT 0;
 ",
@@ -116,6 +156,25 @@ const LAYOUTS: [&str; 8] = [
     "
     CREATE TABLE clock (minute INTEGER, held INTEGER NOT NULL);
     INSERT INTO clock SELECT max(minute), 0 FROM windows;
+",
+    // Unique indexes replace the constraints, which could not follow the dimensions. 8 is the bit of the country.
+    "
+    ALTER TABLE series RENAME TO series_before;
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, site TEXT NOT NULL, use_case TEXT NOT NULL, provider TEXT NOT NULL,
+        model TEXT NOT NULL, country TEXT NOT NULL);
+    INSERT INTO series SELECT * FROM series_before;
+    DROP TABLE series_before;
+    CREATE UNIQUE INDEX series_by_values ON series (site, use_case, provider, model, country);
+    ALTER TABLE labels RENAME TO labels_before;
+    CREATE TABLE labels (
+        id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, site TEXT NOT NULL, use_case TEXT NOT NULL DEFAULT '',
+        provider TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', country TEXT NOT NULL DEFAULT '');
+    INSERT INTO labels SELECT * FROM labels_before;
+    DROP TABLE labels_before;
+    CREATE UNIQUE INDEX labels_by_values ON labels (kept, site, use_case, provider, model, country);
+    ALTER TABLE spans RENAME COLUMN countries TO window_only;
+    UPDATE spans SET window_only = 8 * window_only;
 ",
 ];
 
@@ -130,7 +189,7 @@ mod tests {
     use super::*;
     use crate::aggregate::metric::Metric;
     use crate::aggregate::window_stats::WindowStats;
-    use crate::store::query::{Dimension, Filter, WindowsQuery};
+    use crate::store::query::{Filter, WindowsQuery};
 
     /// Writes an hour in the schema before countries: its minutes are gone, and it has two models.
     fn hour_without_countries(connection: &Connection) {
@@ -178,10 +237,8 @@ mod tests {
             .unwrap();
             groups.into_iter().collect::<Vec<(String, u64)>>()
         };
-        let (all, of) = (Filter::default(), |country: &str| Filter {
-            country: Some(country.to_owned()),
-            ..Filter::default()
-        });
+        let (all, of) =
+            (Filter::default(), |country: &str| Filter::default().with(Dimension::Country, country));
         let models = [("m1".to_owned(), 1), ("m2".to_owned(), 2)];
         assert_eq!(ask(&all, Dimension::Country), [("unknown".to_owned(), 3)]);
         assert_eq!(ask(&all, Dimension::Model), models);

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use rusqlite::{Connection, OptionalExtension, named_params};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::reader::IN_FILTER;
+use super::dimension_columns::{in_filter, with_filter};
 use super::samples;
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
-use crate::aggregate::series::{SeriesId, UNKNOWN};
+use crate::aggregate::dimension::UNKNOWN;
+use crate::aggregate::series::SeriesId;
 use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
@@ -151,15 +152,11 @@ impl SeriesIn {
 }
 
 fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
-    let Filter { site, use_case, provider, model, country } = filter;
-    if filter.labels().all(|(_, label)| label.is_none()) {
+    if *filter == Filter::default() {
         return Ok(SeriesIn::All);
     }
-    let mut statement = connection.prepare_cached(&format!("SELECT id FROM series WHERE {IN_FILTER}"))?;
-    let labels = named_params! {
-        ":site": site, ":use_case": use_case, ":provider": provider, ":model": model,
-        ":country": country,
-    };
-    let ids = statement.query_map(labels, |row| row.get(0))?;
+    let query = format!("SELECT id FROM series WHERE {}", in_filter(0));
+    let mut statement = connection.prepare_cached(&query)?;
+    let ids = statement.query_map(with_filter(&[], filter), |row| row.get(0))?;
     Ok(SeriesIn::These(ids.collect::<Result<_, _>>()?))
 }

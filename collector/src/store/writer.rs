@@ -17,6 +17,7 @@ use tracing::warn;
 
 use super::checkpoint::Checkpointer;
 use super::clock_jump_guard::ClockJumpGuard;
+use super::dimension_columns::{self, insert_into, with_series};
 use super::paths::JOURNAL_FOLDER;
 use super::rollups::{self, MinutesFrom, RollupThread, sealed_hours};
 use super::{dedup_log, reader, samples, schema};
@@ -24,6 +25,7 @@ use crate::aggregate::aggregator::StoredState;
 use crate::aggregate::changes::{Changes, LoadedState};
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{SeqNo, Stream};
+use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
@@ -170,8 +172,8 @@ impl Writer {
     fn load_series(&self) -> Result<Vec<Series>, StoreError> {
         let mut statement = self
             .connection
-            .prepare("SELECT site, use_case, provider, model, country FROM series ORDER BY id")?;
-        let rows = statement.query_map([], |row| reader::series(row, 0))?;
+            .prepare(&format!("SELECT {} FROM series ORDER BY id", columns(Dimension::all())))?;
+        let rows = statement.query_map([], |row| dimension_columns::series(row, 0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -259,11 +261,9 @@ impl StoredState for Writer {
 }
 
 fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(
-        "INSERT INTO series (id, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
-    for (id, Series { site, use_case, provider, model, country }) in series {
-        insert.execute(params![id, site, use_case, provider, model, country])?;
+    let mut insert = transaction.prepare_cached(&insert_into("series", "id"))?;
+    for (id, series) in series {
+        insert.execute(with_series(id, series))?;
     }
     Ok(())
 }

@@ -134,9 +134,9 @@ async fn clickhouse_queries_of_one_request_run_in_parallel() {
         ("/v1/live", 4),
         ("/v1/summary", 4),
         ("/v1/slo", 8),
-        ("/v1/timeseries?against=previous", 3),
-        ("/v1/histogram?against=previous", 3),
-        ("/v1/breakdown?against=previous", 3),
+        ("/v1/timeseries?compare_to=previous", 3),
+        ("/v1/histogram?compare_to=previous", 3),
+        ("/v1/breakdown?compare_to=previous", 3),
         ("/v1/heatmap", 2),
         ("/v1/integrity", 2),
     ] {

@@ -119,7 +119,7 @@ async fn a_restart_forgets_nothing() {
     let metrics = collector.get("/metrics").await.body;
     collector.restart();
     let after = collector.json("/v1/summary").await;
-    for part in ["outcomes", "ttft", "gap", "overflow", "goodput", "open"] {
+    for part in ["outcomes", "ttft", "inter_chunk_latency", "overflow", "goodput", "open"] {
         if part == "goodput" {
             assert_eq!(after[part]["good"], before[part]["good"]);
         } else {
@@ -269,7 +269,8 @@ async fn every_required_metric_and_bucket_is_there() {
         ("llm_rum_streams_total", "counter"),
         ("llm_rum_broken_streams_total", "counter"),
         ("llm_rum_first_visible_duration_seconds", "histogram"),
-        ("llm_rum_chunk_gap_seconds", "histogram"),
+        ("llm_rum_inter_chunk_latency_seconds", "histogram"),
+        ("llm_rum_token_generation_seconds", "histogram"),
         ("llm_rum_first_paint_duration_seconds", "histogram"),
         ("llm_rum_abandoned_wait_seconds", "histogram"),
         ("llm_rum_time_per_output_token_seconds", "histogram"),
@@ -288,7 +289,7 @@ async fn what_alerts_watch_is_there_before_it_happens() {
     let dropped = |reason: &str| format!("llm_rum_probe_dropped_total{{reason=\"{reason}\"}}");
     let overflow =
         |label: &str| format!("llm_rum_label_limit_exceeded_total{{label=\"{label}\",site=\"demo\"}}");
-    let labels = ["use_case", "provider", "model", "series", "country"];
+    let labels = ["use_case", "provider", "model", "country", "response_model", "series"];
     let reasons = ["queue_full", "send_failed", "refused", "early"];
     let metrics = collector.get("/metrics").await.body;
     for name in reasons.map(dropped).into_iter().chain(labels.map(overflow)) {

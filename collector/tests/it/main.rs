@@ -16,7 +16,6 @@ mod hostile;
 mod import;
 mod ingest;
 mod live;
-mod migrations;
 mod operations;
 mod otlp;
 mod process;

@@ -160,6 +160,23 @@ async fn the_first_paint_is_a_metric_of_those_that_saw_it() {
 }
 
 #[tokio::test]
+async fn generation_lasts_from_the_first_to_the_last_token() {
+    let collector = TestCollector::new();
+    let without_text = StreamReport { ttft_ms: None, ttfv_ms: None, e2e_ms: None, ..stream(2, 800.0) };
+    collector.report(&[stream(1, 800.0), without_text]).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 2).await;
+    let answer = collector.json("/v1/histogram?metric=generation").await;
+    assert_eq!(answer["n"], 1, "absent is not zero");
+    assert!(close_to(&answer["p50_ms"], 400.0), "{answer}");
+    let metrics = collector.get("/metrics").await.body;
+    assert!(
+        metrics.lines().any(|line| {
+            line.starts_with("llm_rum_token_generation_seconds_sum{") && line.ends_with(" 0.4")
+        })
+    );
+}
+
+#[tokio::test]
 async fn filters_choose_and_an_unknown_value_chooses_nothing() {
     let collector = TestCollector::new();
     let other =
@@ -250,7 +267,7 @@ async fn a_value_whose_streams_were_all_retracted_is_no_group() {
 #[tokio::test]
 async fn a_breakdown_gives_the_excess_share_of_each_group() {
     let collector = two_models().await;
-    let answer = collector.json("/v1/breakdown?by=model&against=previous").await;
+    let answer = collector.json("/v1/breakdown?by=model&compare_to=previous").await;
     let groups = answer["groups"].as_array().unwrap();
     assert_eq!((groups.len(), &answer["omitted"]), (2, &json!(0)));
     let [first, second] = [&groups[0], &groups[1]];
@@ -270,6 +287,34 @@ async fn a_breakdown_gives_the_excess_share_of_each_group() {
         assert_eq!(answer["groups"][0]["streams"], 6, "{by}");
     }
     assert_eq!(collector.json("/v1/breakdown?limit=1").await["omitted"], 1);
+}
+
+#[tokio::test]
+async fn streams_are_grouped_by_response_model_in_windows_only() {
+    let collector = TestCollector::with(|config| config.limits.models = 2);
+    let named = |id, name: &str| StreamReport {
+        response_model: Some(format!("gpt-5-{name}").into()),
+        ..stream(id, 800.0)
+    };
+    let reports = [stream(1, 800.0), named(2, "may"), named(3, "june"), named(4, "june"), named(5, "july")];
+    collector.report(&reports).await;
+    collector.until("/v1/summary", |summary| summary["streams"] == 5).await;
+    let answer = collector.json("/v1/breakdown?by=response_model").await;
+    let groups = answer["groups"].as_array().unwrap();
+    let mut groups: Vec<_> = groups.iter().map(|group| (&group["value"], &group["streams"])).collect();
+    groups.sort_by_key(|(value, _)| value.as_str());
+    let expected = [("gpt-5-june", 2), ("gpt-5-may", 1), ("other", 1), ("unknown", 1)];
+    assert_eq!(json!(groups), json!(expected));
+    let june = "response_model=gpt-5-june";
+    assert_eq!(collector.json(&format!("/v1/summary?{june}&model=gpt-5")).await["streams"], 2);
+    let listed = collector.json(&format!("/v1/streams?{june}")).await;
+    assert_eq!(listed["streams"].as_array().map(Vec::len), Some(2));
+    assert_eq!(collector.json("/v1/summary").await["overflow"], json!({ "response_model": 1 }));
+    let metrics = collector.get("/metrics").await.body;
+    let requests = metrics.lines().filter(|line| line.starts_with("llm_requests_total{"));
+    let requests: Vec<_> = requests.filter(|line| !line.ends_with(" 0")).collect();
+    assert!(requests.len() == 1 && requests[0].ends_with(" 5"), "one series: {requests:?}");
+    assert!(!metrics.contains("gpt-5-june"), "Prometheus has no response models");
 }
 
 #[tokio::test]
@@ -303,7 +348,10 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
     for (path, columns) in [
         ("timeseries", &*format!("timestamp_ms,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
-        ("timeseries?metric=gap", &*format!("timestamp_ms,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
+        (
+            "timeseries?metric=inter_chunk_latency",
+            &*format!("timestamp_ms,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}"),
+        ),
         ("abandonment", "wait_ms,at_risk,share,lower,upper"),
         ("histogram", "lower_ms,upper_ms,count"),
         ("heatmap", "timestamp_ms,lower_ms,upper_ms,count"),
@@ -342,18 +390,18 @@ async fn few_streams_come_with_an_interval_and_many_without() {
 #[tokio::test]
 async fn a_period_is_compared_with_the_same_hours_of_the_day_before() {
     let collector = two_models().await;
-    let summary = collector.json("/v1/summary?against=day").await;
+    let summary = collector.json("/v1/summary?compare_to=day").await;
     let day = 86_400_000;
     let at = |name: &str| summary[name].as_i64().unwrap();
     assert_eq!(summary["previous"]["from"], at("from") - day);
     assert_eq!(summary["previous"]["to"], at("to") - day);
-    let series = collector.json("/v1/timeseries?against=day&range=15m").await;
+    let series = collector.json("/v1/timeseries?compare_to=day&range=15m").await;
     assert_eq!(series["earlier"].as_array().unwrap().len(), series["points"].as_array().unwrap().len());
     assert_eq!(
         series["earlier"][0]["timestamp_ms"],
         series["points"][0]["timestamp_ms"].as_i64().unwrap() - day
     );
-    assert_eq!(collector.json("/v1/histogram?against=week").await["earlier"]["n"], 0);
+    assert_eq!(collector.json("/v1/histogram?compare_to=week").await["earlier"]["n"], 0);
 }
 
 #[tokio::test]
@@ -380,7 +428,7 @@ proptest! {
             "summary", "timeseries", "histogram", "heatmap", "breakdown", "compare", "abandonment",
             "integrity", "streams",
         ]),
-        query in "((range|from|to|step|metric|limit|cursor|outcome|sample|site|by|against|format)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
+        query in "((range|from|to|step|metric|limit|cursor|outcome|sample|site|by|compare_to|format)=[0-9a-zA-Z%+-]{0,21}&?){0,4}",
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         thread_local! { static COLLECTOR: TestCollector = TestCollector::new(); }
@@ -418,8 +466,8 @@ async fn a_question_that_cannot_be_is_refused() {
         "/v1/histogram?format=xml",
         "/v1/breakdown?by=id",
         "/v1/breakdown?limit=501",
-        "/v1/heatmap?against=day",
-        "/v1/summary?against=year",
+        "/v1/heatmap?compare_to=day",
+        "/v1/summary?compare_to=year",
         "/v1/summary?format=csv",
     ] {
         collector.get(path).await.refused(400, "bad_query");

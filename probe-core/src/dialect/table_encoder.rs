@@ -110,7 +110,6 @@ impl TableEncoder {
             at += 1;
         }
         event_types.bytes[0] = ((event_types.len - 1) / ROW_BYTES) as u8;
-        event_types.sort_rows();
         let Dialect { key_pairs, typed_by_name, .. } = *DIALECTS[first];
         EncodedDialect {
             event_types: EncodedTable(self.write(&event_types)),
@@ -128,7 +127,6 @@ impl TableEncoder {
             table.row(*word, self.meaning(take));
             at += 1;
         }
-        table.sort_rows();
         EncodedTable(self.write(&table))
     }
 
@@ -141,7 +139,6 @@ impl TableEncoder {
             self.used.acts |= act.bits();
             at += 1;
         }
-        table.sort_rows();
         EncodedTable(self.write(&table))
     }
 
@@ -272,38 +269,6 @@ impl<const N: usize> Bytes<N> {
             }
             at += 1;
         }
-    }
-
-    /// Sorts the rows by their words. Tables with some of the same rows then have them in the same order, which makes
-    /// the compressed probe 70 bytes smaller.
-    const fn sort_rows(&mut self) {
-        let mut sorted = 1 + ROW_BYTES;
-        while sorted < self.len {
-            let mut at = sorted;
-            while at > 1 && self.swap_rows(at) {
-                at -= ROW_BYTES;
-            }
-            sorted += ROW_BYTES;
-        }
-    }
-
-    /// Swaps the row at that offset with the one before, if it has the lower bytes.
-    const fn swap_rows(&mut self, at: usize) -> bool {
-        let mut differs = 0;
-        while differs < ROW_BYTES && self.bytes[at + differs] == self.bytes[at - ROW_BYTES + differs] {
-            differs += 1;
-        }
-        if differs == ROW_BYTES || self.bytes[at + differs] > self.bytes[at - ROW_BYTES + differs] {
-            return false;
-        }
-        let mut byte = 0;
-        while byte < ROW_BYTES {
-            let before = self.bytes[at - ROW_BYTES + byte];
-            self.bytes[at - ROW_BYTES + byte] = self.bytes[at + byte];
-            self.bytes[at + byte] = before;
-            byte += 1;
-        }
-        true
     }
 
     const fn extend(&mut self, bytes: &[u8], len: usize) {

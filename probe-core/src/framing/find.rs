@@ -15,7 +15,6 @@ pub(super) fn find(bytes: &[u8], wanted: [u8; 2]) -> Option<usize> {
 
 /// The same, eight bytes at a time.
 #[cfg(any(test, target_arch = "wasm32"))]
-#[inline(never)]
 fn by_words(bytes: &[u8], wanted: [u8; 2]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     let (first, second) = (u64::from(wanted[0]) * ONES, u64::from(wanted[1]) * ONES);

@@ -1,7 +1,5 @@
 //! The results of framing: events, comments, plain text and faults.
 
-use crate::utf8::is_utf8;
-
 /// The longest event, in bytes of its lines. A longer one is reported as [`Frame::Oversize`] and skipped, so that a
 /// stream without line ends cannot grow the page's memory. End markers are among the longest events: the one of
 /// OpenAI's responses repeats the whole answer, with all instructions and tools.
@@ -45,7 +43,7 @@ impl Event<'_> {
     /// Whether the data is UTF-8. A browser shows U+FFFD in place of other bytes.
     #[must_use]
     pub fn is_utf8(&self) -> bool {
-        is_utf8(self.data)
+        str::from_utf8(self.data).is_ok()
     }
 }
 

@@ -7,7 +7,6 @@ use std::mem;
 use super::brackets::{Brackets, RECORD_SEPARATOR};
 use super::find::find;
 use super::frame::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
-use crate::build_variant::ALL_DIALECTS;
 
 /// A push parser for JSON texts. Feed it chunks in order with [`JsonStream::next`].
 #[derive(Debug, Clone, Default)]
@@ -39,7 +38,7 @@ impl JsonStream {
     /// Whether each line is a text.
     #[must_use]
     pub fn are_lines(&self) -> bool {
-        !ALL_DIALECTS || self.brackets.is_none()
+        self.brackets.is_none()
     }
 
     /// Takes the next text off the front of `input`. `None` when the input is used up.
@@ -80,13 +79,13 @@ impl JsonStream {
         Pending {
             bytes: text.len(),
             event: (!text.is_empty()).then(|| event(text, self.are_lines())),
-            unclosed: ALL_DIALECTS && self.brackets.as_ref().is_some_and(Brackets::is_array_open),
+            unclosed: self.brackets.as_ref().is_some_and(Brackets::is_array_open),
         }
     }
 
     /// Takes the part of `input` that belongs to the current text. True if the text ends there.
     fn part<'b>(&mut self, input: &mut &'b [u8], begins: bool) -> Option<(&'b [u8], bool)> {
-        let mut brackets = self.brackets.as_mut().filter(|_| ALL_DIALECTS);
+        let mut brackets = self.brackets.as_mut();
         if let Some(brackets) = &mut brackets
             && begins
         {

@@ -3,7 +3,6 @@
 use std::mem;
 
 use super::frame::{Frame, Pending};
-use crate::utf8::{self, First};
 
 /// A body of text. Feed it chunks in order with [`PlainText::next`].
 #[derive(Debug, Clone, Default)]
@@ -27,19 +26,17 @@ impl PlainText {
     /// Whether all characters that end in `bytes` are valid.
     fn is_utf8(&mut self, bytes: &[u8]) -> bool {
         let mut joined = mem::take(&mut self.cut);
-        let mut rest = bytes;
-        if !joined.is_empty() {
-            joined.extend_from_slice(bytes);
-            rest = &joined;
-        }
+        joined.extend_from_slice(bytes);
+        let mut rest = joined.as_slice();
         let mut valid = true;
-        while let Some(first) = utf8::first(rest) {
-            if first == First::Cut {
+        while let Err(error) = str::from_utf8(rest) {
+            rest = &rest[error.valid_up_to()..];
+            let Some(broken) = error.error_len() else {
                 self.cut = rest.to_vec();
                 break;
-            }
-            valid &= first != First::Broken;
-            utf8::take(&mut rest);
+            };
+            valid = false;
+            rest = &rest[broken..];
         }
         valid
     }

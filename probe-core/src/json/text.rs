@@ -63,8 +63,9 @@ pub(crate) fn name(raw: &[u8], shape: NameShape) -> String {
         return String::new();
     }
     let slash = |at: usize| raw[at] == b'\\' && raw.get(at + 1) == Some(&b'/');
-    let bytes: Vec<u8> = (0..raw.len()).filter(|&at| !slash(at)).map(|at| raw[at]).collect();
-    if shape.fits(&bytes) { String::from_utf8(bytes).unwrap_or_default() } else { String::new() }
+    // No byte of a name is above ASCII: read as Latin-1, other text does not fit.
+    let text: String = (0..raw.len()).filter(|&at| !slash(at)).map(|at| char::from(raw[at])).collect();
+    if shape.fits(text.as_bytes()) { text } else { String::new() }
 }
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);

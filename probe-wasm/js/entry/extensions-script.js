@@ -56,15 +56,15 @@ function handOver(probe) {
   Object.assign(probe, core.probe);
   ({ emit, url: core.url, openReports: core.openReports } = found);
   for (const [stream, event, ...args] of buffered.splice(0))
-    if (!stream.overflowed) emit(stream, event, ...args);
+    if (!stream.overflowed_) emit(stream, event, ...args);
     else if (event == OPEN) reportDropped(stream, args);
 }
 
 /** A probe that still buffers counts the stream as dropped: it gets the begin of it, and can get no more. */
 function reportDropped(stream, args) {
-  stream.overflowed = false;
+  stream.overflowed_ = false;
   emit(stream, OPEN, ...args);
-  stream.overflowed = true;
+  stream.overflowed_ = true;
   emit(stream, FORGET);
 }
 

@@ -19,7 +19,7 @@ export const probeOverhead = () => () => {
       // Events from before the probe had loaded come all at once, and long after their time.
       loadedAt ??= now;
       // Only `fetch` emits events at the very read. A body of another kind has the time of its first part.
-      if (event != CHUNK || !stream.bodies || time <= loadedAt) return;
+      if (event != CHUNK || !stream.bodies_ || time <= loadedAt) return;
       stream[timedChunks] = (stream[timedChunks] ?? 0) + 1;
       stream[tookMs] = (stream[tookMs] ?? 0) + now - time;
     },

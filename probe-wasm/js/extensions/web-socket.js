@@ -55,7 +55,7 @@ function watchSocket(core, socket, app, watching) {
     const time = performance.now();
     task.flush();
     // A stream that was dropped takes no later one with it.
-    if (stream?.overflowed) stream = pending = undefined;
+    if (stream?.overflowed_) stream = pending = undefined;
     inTurn(() => ask(time));
   }
 
@@ -76,8 +76,8 @@ function watchSocket(core, socket, app, watching) {
   /** Runs the job at once, or in its turn when the first stream can be read. One that does not fit drops the stream. */
   function inTurn(job, length = 0) {
     if (!pending) return job();
-    stream.overflowed ||= (app.space -= 512 + length) < 0;
-    if (stream.overflowed) pending.length = 0;
+    stream.overflowed_ ||= (app.space -= 512 + length) < 0;
+    if (stream.overflowed_) pending.length = 0;
     else pending.push(job);
   }
 

@@ -78,7 +78,7 @@ function createProbe(options) {
   // A stub has patched the page already, and its events are to be heard.
   const page = patchFetch || window.__llmRum ? window : { fetch };
   const tap = installTap(page);
-  const sender = createSender(collector, site, tap.native);
+  const sender = createSender(collector, site, tap.native_);
   const [onFirstToken, callFirstToken] = createChannel();
   const [onStreamEnd, callStreamEnd] = createChannel();
   const cleanups = [];
@@ -86,7 +86,7 @@ function createProbe(options) {
   // Zone.js takes a timer for work of the app, and keeps the page's under a name of its own.
   const later = window.__zone_symbol__setTimeout ?? setTimeout;
   /** The sink of the time before the session. */
-  const bufferEvent = tap.sink;
+  const bufferEvent = tap.sink_;
   let session, loading, loadingFull, sending, gestureAt, watcher;
   let consented = consent == GRANTED;
   /** The latest report that the collector is to get. */
@@ -94,8 +94,8 @@ function createProbe(options) {
   /** When the timer calls. It may be set earlier; where it should be later, it calls without need. */
   let wakeAt = Infinity;
 
-  tap.inspect = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
-  tap.sink = (...event) => {
+  tap.inspect_ = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
+  tap.sink_ = (...event) => {
     bufferEvent(...event);
     load();
   };
@@ -110,18 +110,18 @@ function createProbe(options) {
     listen(window, gesture, ({ timeStamp, key = "Enter" }) => {
       if (key == "Enter") gestureAt = timeStamp;
     });
-  if (tap.buffered.length) load();
+  if (tap.buffered_.length) load();
   else (window.requestIdleCallback ?? later)(load);
 
   return {
     ...IDLE,
     get faults() {
-      return tap.broken;
+      return tap.broken_;
     },
     lastReport: () => last,
     onFirstToken,
     onStreamEnd,
-    wrapFetch: (fetch) => (fetch == tap.ours ? fetch : tap.wrap(fetch)),
+    wrapFetch: (fetch) => (fetch == tap.ours_ ? fetch : tap.wrap_(fetch)),
     use(...more) {
       const core = {
         probe: this,
@@ -130,10 +130,10 @@ function createProbe(options) {
         attempt,
         // The reports that the collector would get of the open streams.
         openReports: () => consented && session?.openReports(),
-        emit: (...event) => tap.sink(...event),
+        emit: (...event) => tap.sink_(...event),
       };
       // A stopped probe accepts no extensions.
-      if (tap.sink != silent) for (const extend of more) guard(() => extensions.push(extend(core)));
+      if (tap.sink_ != silent) for (const extend of more) guard(() => extensions.push(extend(core)));
       return this;
     },
     setConsent(answer) {
@@ -143,7 +143,7 @@ function createProbe(options) {
       stop();
     },
     async flush() {
-      if (tap.buffered.length) await load();
+      if (tap.buffered_.length) await load();
       guard(() => session?.flushSoon(performance.now()));
       await sendDue();
     },
@@ -160,7 +160,7 @@ function createProbe(options) {
   }
 
   function abort() {
-    tap.broken++;
+    tap.broken_++;
     silence();
   }
 
@@ -186,21 +186,21 @@ function createProbe(options) {
     // Where this fails, by a CSP above all, chunks are still seen.
     for (const url of [urls || []].flat())
       try {
-        const response = await tap.native.call(window, url, { integrity: wasmIntegrity });
+        const response = await tap.native_.call(window, url, { integrity: wasmIntegrity });
         return createWatcher(await WebAssembly.compile(await response.arrayBuffer()), wake, later);
       } catch {}
     return createFallbackWatcher(wake, later);
   }
 
   function startSession(made) {
-    if (session || tap.sink == silent) return;
+    if (session || tap.sink_ == silent) return;
     watcher = made;
     const describe = describer(options);
     session = createSession(made, describe, guard, callFirstToken, callStreamEnd, enrich, made.memory && loadFull);
     session.setHidden(document.hidden);
-    tap.sink = handleEvent;
-    for (const [stream, event, ...more] of tap.buffered.splice(0))
-      if (!stream.overflowed) handleEvent(stream, event, ...more);
+    tap.sink_ = handleEvent;
+    for (const [stream, event, ...more] of tap.buffered_.splice(0))
+      if (!stream.overflowed_) handleEvent(stream, event, ...more);
       else if (event == OPEN) session.countLost(1);
     setTimer();
   }
@@ -278,8 +278,8 @@ function createProbe(options) {
   }
 
   function silence() {
-    tap.sink = silent;
-    tap.buffered.length = 0;
+    tap.sink_ = silent;
+    tap.buffered_.length = 0;
     session = watcher = undefined;
   }
 

@@ -68,7 +68,7 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
     if (
       event == CHUNK &&
       stream.seen & FIRST_VISIBLE &&
-      stream.bodies &&
+      stream.bodies_ &&
       value.byteLength == value.length &&
       batchLength + value.length <= BATCH_BYTES
     ) {
@@ -184,10 +184,10 @@ export function createSession(watcher, describe, guard, onFirst, onEnd, enrich, 
   }
 
   /** The stream's JSON as it is now, each a later revision than the one before. */
-  function report({ key, facts, visibilityBits, bodies, seen, watcher }) {
+  function report({ key, facts, visibilityBits, bodies_, seen, watcher }) {
     facts.page.visibility = VISIBILITY[visibilityBits];
     // Of a body with branches, another script may have read one ahead of the app.
-    facts.observed = bodies > 1 ? "arrival" : seen & NEEDS_FULL_WASM ? "chunks" : undefined;
+    facts.observed = bodies_ > 1 ? "arrival" : seen & NEEDS_FULL_WASM ? "chunks" : undefined;
     const json = JSON.stringify({ ...facts, ...watcher.report(key) });
     facts.rev++;
     return json;

@@ -11,7 +11,7 @@ export function installTap(page) {
 function tapFetchOf(page) {
   const buffered = [];
   const tap = createTap(bufferInto(buffered), buffered, page.fetch);
-  page.fetch = tap.ours = tap.wrap(page.fetch);
+  page.fetch = tap.ours_ = tap.wrap_(page.fetch);
   return tap;
 }
 
@@ -20,9 +20,9 @@ function tapFetchOf(page) {
  * probe finds it.
  */
 export function uninstallTap(page, tap) {
-  tap.sink = silent;
-  if (page.fetch != tap.ours) return;
-  page.fetch = tap.native;
+  tap.sink_ = silent;
+  if (page.fetch != tap.ours_) return;
+  page.fetch = tap.native_;
   page.__llmRum = undefined;
 }
 

@@ -1,5 +1,5 @@
 // Watches fetch in place. The app gets the same native Response, bytes, promises and errors as without the tap.
-// The tap calls `tap.sink(stream, event, value, time)` as things happen. If a sink throws, the tap disables itself.
+// The tap calls `tap.sink_(stream, event, value, time)` as things happen. If a sink throws, the tap disables itself.
 //
 // Nothing here clones, tees or rebuilds a request or response, and the tap reads nothing that the app does not read.
 // `entry/stub.js` inlines this file into pages, so every byte of it counts.
@@ -11,32 +11,34 @@ import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } 
 const { apply } = Reflect;
 
 /**
- * A tap that is not installed anywhere: `wrap(fetch)` makes a fetch that it watches. `buffered` and `native` are for
- * the code that installs it. Once the probe has loaded, it sets `inspect` to look at requests more closely
+ * A tap that is not installed anywhere: `wrap_(fetch)` makes a fetch that it watches. `buffered_` and `native_` are for
+ * the code that installs it. Once the probe has loaded, it sets `inspect_` to look at requests more closely
  * (`request-inspector.js`). At `READ`, which comes before every read, the sink must not throw.
+ *
+ * The build shortens members that end in `_`.
  */
 export function createTap(sink, buffered, native) {
   const tap = {
-    sink,
-    buffered,
-    native,
-    broken: 0,
+    sink_: sink,
+    buffered_: buffered,
+    native_: native,
+    broken_: 0,
     // To look up the page's `performance` takes longer than to read the time from it.
-    clock: performance,
+    clock_: performance,
     // Until the probe has loaded, the end of the body has to do: apps put there what differs from call to call.
-    inspect: (stream, input, init) => ASKS.test(init?.body?.slice?.(-9000)),
+    inspect_: (stream, input, init) => ASKS.test(init?.body?.slice?.(-9000)),
     // A proxy keeps the name, the length and the source text of the function behind it.
-    wrap: (fetch) => new Proxy(fetch, { apply: watchCall }),
+    wrap_: (fetch) => new Proxy(fetch, { apply: watchCall }),
   };
   return tap;
 
   function watchCall(fetch, self, args) {
     /**
-     * The state of one call, which every function below gets. `latest` is the last event that the sink got.
-     * `asked` tells whether the request asks for a stream; over 1: the app says that any response to it is one.
-     * `wantsWhole`: the app has asked for the whole body, so that the cancel of another branch ends nothing.
+     * The state of one call, which every function below gets. `latest_` is the last event that the sink got.
+     * `asked_` tells whether the request asks for a stream; over 1: the app says that any response to it is one.
+     * `wantsWhole_`: the app has asked for the whole body, so that the cancel of another branch ends nothing.
      */
-    const call = { tap, stream: { time: tap.clock.now(), bodies: 1 }, emittedBytes: 0 };
+    const call = { tap_: tap, stream: { time: tap.clock_.now(), bodies_: 1 }, emittedBytes_: 0 };
     const called = apply(fetch, self, args);
     // The request is on its way: to read its arguments from here on costs the user no time.
     guarded(call, inspectRequest)(args);
@@ -46,8 +48,8 @@ export function createTap(sink, buffered, native) {
 
 /** Events come in their order, and nothing follows one that ends the stream. */
 function emit(call, event, value) {
-  if (!event || (call.latest <= event && call.latest < CLOSED))
-    call.tap.sink(call.stream, (call.latest = event), value, call.tap.clock.now());
+  if (!event || (call.latest_ <= event && call.latest_ < CLOSED))
+    call.tap_.sink_(call.stream, (call.latest_ = event), value, call.tap_.clock_.now());
 }
 
 function fail(call, error) {
@@ -60,12 +62,12 @@ function readNative(call, native, self, args) {
 }
 
 function inspectRequest(call, args) {
-  call.asked = call.tap.inspect(call.stream, ...args);
-  if (call.asked) emit(call, OPEN);
+  call.asked_ = call.tap_.inspect_(call.stream, ...args);
+  if (call.asked_) emit(call, OPEN);
 }
 
 function inspectResponse(call, response) {
-  const { asked } = call;
+  const { asked_: asked } = call;
   const type = response?.headers?.get("content-type");
   // The request has failed, and few apps read the body of a refusal.
   const failed = asked && response.status >= 400;
@@ -84,7 +86,7 @@ function inspectResponse(call, response) {
 function watchResponse(call, response) {
   watchBodyWhenAsked(call, response);
   watchMethods(call, response, ["clone"], (call, copy) => {
-    call.stream.bodies = 2;
+    call.stream.bodies_ = 2;
     // Cloning gives a new body to both.
     watchBodyWhenAsked(call, response);
     watchResponse(call, copy);
@@ -95,7 +97,7 @@ function watchResponse(call, response) {
     ["text", "json", "arrayBuffer", "blob", "bytes"],
     (call, value) => emit(call, WHOLE, value),
     (call, ...args) => {
-      call.wantsWhole = true;
+      call.wantsWhole_ = true;
       return readNative(call, ...args);
     },
     fail,
@@ -121,7 +123,7 @@ function watchBody(call, body, at = 0) {
   watchRead(call, body);
   watchMethods(call, body, ["getReader", "values", Symbol.asyncIterator], watchRead);
   watchMethods(call, body, ["tee"], (call, branches) => {
-    call.stream.bodies = 2;
+    call.stream.bodies_ = 2;
     branches.map((body) => watchBody(call, body, branch.at));
   });
   watchMethods(call, body, ["pipeThrough", "pipeTo"], undefined, pipingFrom(body));
@@ -137,12 +139,12 @@ function watchReader(call, target, branch) {
     ["next", "read"],
     (call, { done, value = "" } = {}) => {
       // Branches of one body carry the same bytes: each byte counts when the first branch has it.
-      if ((branch.at += value?.length) > call.emittedBytes) {
-        emit(call, CHUNK, call.stream.bodies > 1 ? value.subarray(call.emittedBytes - branch.at) : value);
-        call.emittedBytes = branch.at;
+      if ((branch.at += value?.length) > call.emittedBytes_) {
+        emit(call, CHUNK, call.stream.bodies_ > 1 ? value.subarray(call.emittedBytes_ - branch.at) : value);
+        call.emittedBytes_ = branch.at;
       }
       // A read that was pending when the app cancelled ends with `done` as well.
-      if (done && !branch.cancelled) emit(call, CLOSED);
+      if (done && !branch.cancelled_) emit(call, CLOSED);
     },
     readNative,
     // A released lock or a bad view rejects a read, but not the stream.
@@ -154,12 +156,12 @@ function watchReader(call, target, branch) {
     ["cancel", "return"],
     // This promise settles when nothing can read the source any more. Of two branches, the one that is cancelled
     // first waits for the other.
-    (call) => call.wantsWhole || emit(call, CANCELLED),
+    (call) => call.wantsWhole_ || emit(call, CANCELLED),
     (call, ...args) => {
-      branch.cancelled = true;
+      branch.cancelled_ = true;
       return apply(...args);
     },
-    () => (branch.cancelled = false),
+    () => (branch.cancelled_ = false),
   );
 }
 
@@ -240,8 +242,8 @@ function guarded(call, job) {
     try {
       if (job) job(call, value);
     } catch {
-      call.tap.broken++;
-      call.tap.sink = () => {};
+      call.tap_.broken_++;
+      call.tap_.sink_ = () => {};
     }
     return value;
   };

@@ -1,10 +1,10 @@
 // The compiled watcher, as wasm-bindgen wraps it. The build makes the module `llm-rum-glue`.
 
-import { glued } from "llm-rum-glue";
+import { createGlue } from "llm-rum-glue";
 
 /** @returns {import("./watcher.d.ts").Watcher} */
 export function createWatcher(module, wake, later) {
-  const watcher = glued((imports) => new WebAssembly.Instance(module, { g: imports }).exports, wake, later);
+  const watcher = createGlue(module, wake, later);
   watcher.begin(performance);
   return { ...watcher, report: (key) => objectOf(watcher.report(key)) };
 }

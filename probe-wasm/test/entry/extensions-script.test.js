@@ -104,7 +104,7 @@ test("the probe counts a stream that overflowed the early buffer", async () => {
   await tag({ with: "eventSource" });
   answer("x".repeat(1_200_000));
   otherTag({ site: "demo" });
-  assert.deepEqual(buffered.map(([{ overflowed }, event]) => [overflowed, event]), [[true, OPEN]]);
+  assert.deepEqual(buffered.map(([{ overflowed_ }, event]) => [overflowed_, event]), [[true, OPEN]]);
 });
 
 test("the tag selects watched sockets and their requests", async () => {

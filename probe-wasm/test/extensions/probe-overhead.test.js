@@ -36,7 +36,7 @@ function told(extension, stream) {
 
 test("the times of chunks add up, stream by stream", () => {
   const extension = used();
-  const [one, other] = [{ bodies: 1 }, { bodies: 1 }];
+  const [one, other] = [{ bodies_: 1 }, { bodies_: 1 }];
   for (const [stream, time, ms] of [[one, 1010, 0], [other, 1020, 0.3], [one, 1030, 0.1], [one, 1040, 0]]) chunk(extension, stream, time, ms);
   now = 1100;
   extension.onEvent(one, CLOSED, undefined, 1050, watcher);
@@ -46,7 +46,7 @@ test("the times of chunks add up, stream by stream", () => {
 
 test("the time of delayed chunks counts only beside a timed chunk", () => {
   const extension = used();
-  const [stream, other] = [{ bodies: 1 }, { bodies: 1, late: 0.4 }];
+  const [stream, other] = [{ bodies_: 1 }, { bodies_: 1, late: 0.4 }];
   chunk(extension, stream, 1010, 0.1);
   stream.late = 0.4;
   assert.deepEqual(told(extension, stream), { timed_chunks: 1, chunks_ms: 0.5, memory_bytes: 65_536 });
@@ -55,7 +55,7 @@ test("the time of delayed chunks counts only beside a timed chunk", () => {
 
 test("chunks from before the load or an earlier time are not timed", () => {
   const extension = probeOverhead()({});
-  const held = { bodies: 1 };
+  const held = { bodies_: 1 };
   for (const time of [400, 700]) {
     now = 1000;
     extension.onEvent(held, CHUNK, new Uint8Array(1), time, watcher);
@@ -73,13 +73,13 @@ test("a page without the Wasm reports no memory", () => {
 
 test("a stream aborted before the Wasm loads causes no fault", () => {
   const extension = used();
-  extension.onEvent({ bodies: 1 }, CHUNK, new Uint8Array(1), 1010, undefined);
+  extension.onEvent({ bodies_: 1 }, CHUNK, new Uint8Array(1), 1010, undefined);
   assert.deepEqual(told(extension, {}), { memory_bytes: 65_536 });
 });
 
 test("two extensions keep separate sums", () => {
   const [one, other] = [used(), used()];
-  const stream = { bodies: 1 };
+  const stream = { bodies_: 1 };
   for (const extension of [one, other]) chunk(extension, stream, 1010, 0.1);
   for (const extension of [one, other])
     assert.deepEqual(told(extension, stream), { timed_chunks: 1, chunks_ms: 0.1, memory_bytes: 65_536 });

@@ -62,7 +62,7 @@ function page(t, options) {
   return {
     told,
     stop: extension.stop,
-    lost: () => buffered.filter(([stream, moment]) => stream.overflowed && moment == OPEN).length,
+    lost: () => buffered.filter(([stream, moment]) => stream.overflowed_ && moment == OPEN).length,
     at(time) {
       afterTask();
       clock.mock.mockImplementation(() => time);
@@ -71,7 +71,7 @@ function page(t, options) {
     say: (data) => socket.dispatchEvent(Object.assign(new Event("message"), { data })),
     load() {
       emit = take;
-      for (const [stream, ...moment] of buffered.splice(0)) if (!stream.overflowed) take(stream, ...moment);
+      for (const [stream, ...moment] of buffered.splice(0)) if (!stream.overflowed_) take(stream, ...moment);
     },
     toldOf: (moment) => told.filter(([, what]) => what == moment),
   };

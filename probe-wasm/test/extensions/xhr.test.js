@@ -132,7 +132,7 @@ test("the headers time comes from Resource Timing only", () => {
   };
   assert.equal(added({ headers_ms: 605.5 }, stream), undefined);
   assert.equal(added({ headers_ms: 2.7, network_timing: { wait_ms: 2 } }, stream), 2.7);
-  assert.equal(added({ headers_ms: 4.5 }, { bodies: 1 }), 4.5);
+  assert.equal(added({ headers_ms: 4.5 }, { bodies_: 1 }), 4.5);
 });
 
 test("a response that is no stream is discarded", () => {

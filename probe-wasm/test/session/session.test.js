@@ -328,7 +328,7 @@ function answering() {
 
 test("chunks after the first are batched as copies", () => {
   const { session, read } = answering();
-  const stream = open(session, { bodies: 1 });
+  const stream = open(session, { bodies_: 1 });
   session.take(stream, CHUNK, Uint8Array.of(1), 150);
   assert.deepEqual(read.splice(0), [[150, 1]], "the first is waited for");
   const lent = Uint8Array.of(2, 3);
@@ -343,7 +343,7 @@ test("chunks after the first are batched as copies", () => {
 
 test("a chunk of another view type is read at once, as bytes", () => {
   const { session, read } = answering();
-  const stream = open(session, { bodies: 1 });
+  const stream = open(session, { bodies_: 1 });
   for (const time of [150, 160]) session.take(stream, CHUNK, BYTES, time);
   session.take(stream, CHUNK, new Uint16Array([258]), 170);
   session.take(stream, CHUNK, new DataView(Uint8Array.of(3, 4, 5).buffer, 1), 180);
@@ -352,7 +352,7 @@ test("a chunk of another view type is read at once, as bytes", () => {
 
 test("no chunk waits after the end of its stream", () => {
   const { session, read } = answering();
-  const [ended, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
+  const [ended, other] = [open(session, { bodies_: 1 }), open(session, { bodies_: 1 })];
   for (const stream of [ended, other]) session.take(stream, CHUNK, BYTES, 150);
   session.take(ended, CLOSED, undefined, 160);
   session.take(ended, CHUNK, BYTES, 170);
@@ -362,7 +362,7 @@ test("no chunk waits after the end of its stream", () => {
 
 test("chunks wait for a second at most", () => {
   const { session, read } = answering();
-  const stream = open(session, { bodies: 1 });
+  const stream = open(session, { bodies_: 1 });
   session.take(stream, CHUNK, BYTES, 150);
   session.body(1150);
   session.answered(204, 0, 1160, 0.5);
@@ -376,7 +376,7 @@ test("chunks wait for a second at most", () => {
 
 test("chunks beyond the batch limit are read at once and in order", () => {
   const { session, read } = answering();
-  const [one, other] = [open(session, { bodies: 1 }), open(session, { bodies: 1 })];
+  const [one, other] = [open(session, { bodies_: 1 }), open(session, { bodies_: 1 })];
   const sizes = [1, 1, 16_000, 384, 1, 17_000, 1];
   sizes.forEach((size, number) => session.take(number % 2 ? one : other, CHUNK, new Uint8Array(size), 150 + number));
   session.setHidden(true);
@@ -388,7 +388,7 @@ test("chunks beyond the batch limit are read at once and in order", () => {
 
 test("the time to read batched chunks counts once", (context) => {
   const { session } = answering();
-  const stream = open(session, { bodies: 1 });
+  const stream = open(session, { bodies_: 1 });
   let now = 0;
   context.mock.method(performance, "now", () => now++);
   for (const size of [1, 2, 17_000]) session.take(stream, CHUNK, new Uint8Array(size), 150);

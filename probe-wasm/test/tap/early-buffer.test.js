@@ -37,6 +37,6 @@ test("the buffer is bounded, and a stream over its limit is marked", () => {
     for (let count = 0; count < 5000; count++) push(large, moment, value);
     assert.ok(buffered.length <= 1953);
     assert.ok(buffered.reduce((sum, [, , value]) => sum + (value?.length ?? 0), 0) <= 1e6);
-    assert.deepEqual([small.overflowed, large.overflowed], [false, true]);
+    assert.deepEqual([small.overflowed_, large.overflowed_], [false, true]);
   }
 });

@@ -14,7 +14,7 @@ test("an uninstall restores fetch, and a wrapped tap is reused", () => {
   assert.deepEqual([page.fetch, page.__llmRum], [native, undefined]);
 
   const second = installTap(page);
-  const wrapper = (...call) => second.ours(...call);
+  const wrapper = (...call) => second.ours_(...call);
   page.fetch = wrapper;
   uninstallTap(page, second);
   assert.equal(page.fetch, wrapper);
@@ -28,7 +28,7 @@ test("a second installation finds the first", () => {
   const watched = page.fetch;
   assert.equal(installTap(page), tap);
   assert.equal(page.fetch, watched);
-  assert.equal(tap.native, native);
+  assert.equal(tap.native_, native);
   uninstallTap(page, tap);
   assert.equal(page.fetch, native);
 });
@@ -36,7 +36,7 @@ test("a second installation finds the first", () => {
 test("a fetch that another script wrapped later stays in place", () => {
   const page = { fetch: async () => {} };
   const tap = installTap(page);
-  const theirs = (...args) => tap.ours(...args);
+  const theirs = (...args) => tap.ours_(...args);
   page.fetch = theirs;
   uninstallTap(page, tap);
   assert.equal(page.fetch, theirs);

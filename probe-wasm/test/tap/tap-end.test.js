@@ -22,7 +22,7 @@ test("a cut body fails natively and is reported as a failure", async () => {
 
 test("a failed request rejects natively and is reported as failed", async () => {
   const { tap, seen } = watched();
-  const fetch = tap.wrap(async () => {
+  const fetch = tap.wrap_(async () => {
     throw new TypeError("fetch failed");
   });
   await assert.rejects(fetch("http://localhost/", ASK), new TypeError("fetch failed"));
@@ -131,7 +131,7 @@ test("an unhandled rejection stays unhandled, once", async () => {
     let count = 0;
     process.on("unhandledRejection", () => count++);
     process.on("exit", () => console.log(count));
-    const fetch = process.argv[1] == "tapped" ? createTap(() => {}).wrap(globalThis.fetch) : globalThis.fetch;
+    const fetch = process.argv[1] == "tapped" ? createTap(() => {}).wrap_(globalThis.fetch) : globalThis.fetch;
     const reader = (await fetch("${origin}/cut")).body.getReader();
     await reader.read();
     reader.read();`;

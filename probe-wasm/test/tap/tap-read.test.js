@@ -37,8 +37,8 @@ test("a body with branches is distinguished from a single one", async () => {
     const response = await fetch("/sse", ASK);
     branch(response);
     if (!response.body.locked) await response.text();
-    const [{ bodies }] = seen.streams;
-    assert.equal(bodies, way == "neither" ? 1 : 2, way);
+    const [{ bodies_ }] = seen.streams;
+    assert.equal(bodies_, way == "neither" ? 1 : 2, way);
   }
 });
 

@@ -13,7 +13,7 @@ test("arguments go through untouched", async () => {
   const native = async (...args) => void calls.push(args);
   const init = { headers: new Headers({ accept: "text/event-stream" }), body: new Uint8Array(1) };
   const input = new URL("http://localhost/");
-  await createTap(() => {}).wrap(native)(input, init, "more");
+  await createTap(() => {}).wrap_(native)(input, init, "more");
   assert.deepEqual(calls[0].map((arg, at) => arg === [input, init, "more"][at]), [true, true, true]);
 });
 
@@ -21,8 +21,8 @@ test("a request is sent before its examination and timed before it", async () =>
   const order = [];
   const native = async () => void order.push("called", performance.now());
   const tap = createTap(({ time }) => order.push("told", time));
-  tap.inspect = () => order.push("looked at");
-  await tap.wrap(native)("http://localhost/");
+  tap.inspect_ = () => order.push("looked at");
+  await tap.wrap_(native)("http://localhost/");
   const [, called, ...then] = order;
   assert.deepEqual(then.slice(0, 2), ["looked at", "told"]);
   assert.ok(then[2] <= called);
@@ -174,7 +174,7 @@ test("only a value in the shape of a name is a model", () => {
 test("headers that are no strings are read as the browser does", async () => {
   const { tap, fetch, seen } = watched();
   await fetch("/json", { headers: { "x-count": 123n, accept: { toString: () => "text/event-stream" } } });
-  assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
+  assert.deepEqual([tap.broken_, seen.told[0]], [0, OPEN]);
 });
 
 test("headers that cannot be sent are the app's own fault", async () => {
@@ -182,20 +182,20 @@ test("headers that cannot be sent are the app's own fault", async () => {
   for (const headers of [{ "x-name": "\u4e2d" }, { "a b": "c" }, { "x-sign": Symbol() }])
     await assert.rejects(fetch("/json", { headers }), TypeError);
   await fetch("/json", { headers: { accept: "text/event-stream" } });
-  assert.deepEqual([tap.broken, seen.told[0]], [0, OPEN]);
+  assert.deepEqual([tap.broken_, seen.told[0]], [0, OPEN]);
 });
 
 test("an object that replaces a response is left alone", async () => {
   for (const made of [{ ok: true }, undefined]) {
     const { tap, seen } = watched();
-    assert.equal(await tap.wrap(async () => made)("/flags"), made);
-    assert.deepEqual([tap.broken, seen.told], [0, []]);
+    assert.equal(await tap.wrap_(async () => made)("/flags"), made);
+    assert.deepEqual([tap.broken_, seen.told], [0, []]);
   }
 });
 
 test("before the load, only the body marks a stream request", async () => {
   const { tap, fetch, seen } = watched();
-  tap.inspect = createTap().inspect;
+  tap.inspect_ = createTap().inspect_;
   await (await fetch("/429", ASK)).text();
   await (await fetch("/429", { headers: { accept: "text/event-stream" } })).text();
   await (await fetch("/429", { method: "POST", body: new Blob(["{}"]) })).text();
@@ -209,7 +209,7 @@ test("the init's method and signal precede those of the Request", async () => {
   for (const call of [[url, { method: "HEAD", signal }], [head], [new Request(url), { method: "HEAD", signal }]]) {
     const { tap, seen } = watched();
     const options = call[1];
-    const called = tap.wrap(globalThis.fetch)(...call);
+    const called = tap.wrap_(globalThis.fetch)(...call);
     // The app uses the options again for another call.
     if (options) options.signal = undefined;
     await called;
@@ -221,7 +221,7 @@ test("the init's method and signal precede those of the Request", async () => {
 
 test("a response that the app declares a stream is observed", async () => {
   const { tap, fetch, seen } = watched();
-  tap.inspect = createRequestInspector((input) => `${input}`.endsWith("/json"));
+  tap.inspect_ = createRequestInspector((input) => `${input}`.endsWith("/json"));
   assert.equal(await readAll((await fetch("/json")).body.getReader()), "{}");
   assert.deepEqual(seen.told, [OPEN, HEADERS, READ, CHUNK, CLOSED]);
 });

@@ -20,7 +20,7 @@ test("the response is the native one, and looks like it", async () => {
 });
 
 test("fetch keeps its name, length and source text", () => {
-  const { wrap } = createTap(() => {});
+  const { wrap_: wrap } = createTap(() => {});
   const fetch = wrap(globalThis.fetch);
   assert.deepEqual([fetch.name, fetch.length], [globalThis.fetch.name, globalThis.fetch.length]);
   assert.match(Function.prototype.toString.call(fetch), /\[native code\]/);
@@ -50,7 +50,7 @@ test("a response that the app freezes has its body still", async () => {
   const response = Object.freeze(await fetch("/sse", ASK));
   assert.equal(response.body, response.body);
   assert.equal(await readAll(response.body.getReader()), TEXT);
-  assert.equal(tap.broken, 0);
+  assert.equal(tap.broken_, 0);
 });
 
 test("promises stay native if Zone.js has replaced `then`", async () => {
@@ -82,12 +82,12 @@ test("promises stay native if Zone.js has replaced `then`", async () => {
 test("an answer without a body has none, and that is no fault", async () => {
   const { fetch, tap } = watched();
   const response = await fetch("/sse", { method: "HEAD" });
-  assert.deepEqual([response.body, await response.text(), tap.broken], [null, "", 0]);
+  assert.deepEqual([response.body, await response.text(), tap.broken_], [null, "", 0]);
 });
 
 test("a response that an inner wrapper observes is reported once", async () => {
   const { tap, seen } = watched();
-  const twice = tap.wrap(tap.wrap(globalThis.fetch));
+  const twice = tap.wrap_(tap.wrap_(globalThis.fetch));
   assert.equal(await readAll((await twice(`${origin}/sse`)).body.getReader()), TEXT);
   assert.deepEqual(seen.told, [OPEN, HEADERS, READ, CHUNK, CLOSED]);
   assert.equal(seen.streams.size, 1);
@@ -101,8 +101,8 @@ test("a fault of the sink disables the tap, not the app's call", async () => {
       told.push(moment);
       if (moment == fault) throw new Error("ours");
     });
-    assert.equal(await all(await tap.wrap(globalThis.fetch)(`${origin}/sse`, ASK)), TEXT);
-    assert.deepEqual([told.at(-1), tap.broken], [fault, 1]);
+    assert.equal(await all(await tap.wrap_(globalThis.fetch)(`${origin}/sse`, ASK)), TEXT);
+    assert.deepEqual([told.at(-1), tap.broken_], [fault, 1]);
   }
 });
 

@@ -54,8 +54,8 @@ export function watched() {
     if (moment != told.at(-1)) told.push(moment);
     seen.values.push(value);
   });
-  tap.inspect = createRequestInspector();
-  const fetch = tap.wrap(globalThis.fetch);
+  tap.inspect_ = createRequestInspector();
+  const fetch = tap.wrap_(globalThis.fetch);
   return { tap, seen, fetch: (path, init) => fetch(origin + path, init) };
 }
 
@@ -76,7 +76,7 @@ export async function readAll(reader) {
 /** A watched response whose body has ended before the first read. */
 export function endedResponse() {
   const native = async () => new Response(TEXT, { headers: { "content-type": "text/event-stream" } });
-  return createTap(() => {}).wrap(native)("http://localhost/");
+  return createTap(() => {}).wrap_(native)("http://localhost/");
 }
 
 /** Every way of reading a body to its end. */

@@ -89,7 +89,7 @@ test("the larger Wasm reads every recording as the native meter", () => {
 
 /** The recordings that need the full Wasm. The first Wasm reads all others itself. */
 const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
-const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|json_array)|plain_text)/;
+const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|event_error_lines|json_array)|plain_text)/;
 
 test("the first Wasm reads usual streams and requests the larger", () => {
   const compiled = watcher();
@@ -146,9 +146,9 @@ test("batched chunks give the same report as single ones", () => {
   assert.ok(usual.length > 40, `${usual.length} recordings`);
   for (const name of usual) {
     const rows = recording(name);
-    const [waiting, ...others] = [1, 2, undefined].map((bodies) => {
+    const [waiting, ...others] = [1, 2, undefined].map((bodies_) => {
       const { one, ends } = session();
-      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies });
+      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies_ });
       const [{ id, observed, clock_resolution_ms, ...report }] = ends;
       return report;
     });

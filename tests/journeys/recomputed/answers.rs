@@ -41,7 +41,7 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
             check.histogram(asked, metric).await?;
             check.over_time(asked, metric).await?;
         }
-        for dimension in ["site", "use_case", "provider", "model", "country"] {
+        for dimension in ["site", "use_case", "provider", "model", "country", "response_model"] {
             check.breakdown(asked, dimension).await?;
         }
         check.comparison(asked).await?;
@@ -107,7 +107,7 @@ impl<'a> Check<'a> {
         let outcomes = by_word(&reports, |report| vec![outcome(report).to_owned()]);
         wrong.counts(&at("outcomes"), &answer["outcomes"], &outcomes);
         wrong.counts(&at("defects"), &answer["defects"], &by_word(&reports, defects));
-        for metric in ["ttfv", "ttft", "e2e", "tpot", "gap"] {
+        for metric in ["ttfv", "ttft", "e2e", "generation", "tpot", "inter_chunk_latency"] {
             wrong.percentiles(&at(metric), &answer[metric], &values(&reports, metric));
             wrong.waits(&at(metric), &answer[metric]["km_adjusted"], &reports, metric);
         }

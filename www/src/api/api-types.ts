@@ -3,17 +3,16 @@
  * absent value is not known.
  */
 
+import type { Dimension } from "./dimensions";
+import type { Metric, WaitMetric } from "./metrics";
 import type { Histogram as WireHistogram, StreamReport as Report } from "./report";
 
-export type { WireHistogram };
+export type { Dimension, WireHistogram };
 
 export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
-export type Metric = "ttfv" | "ttft" | "ttfp" | "server_ttft" | "overhead" | "e2e" | "tpot" | "gap";
 export type VerdictLevel = "good" | "warn" | "bad" | "none";
 export type Outcome = Report["outcome"];
 
-/** Dimensions that filter and group every query. */
-export type Dimension = "site" | "use_case" | "provider" | "model" | "country";
 export type Filters = Partial<Record<Dimension, string>>;
 
 /** 95 % confidence interval of a percentile. A bound is absent where the samples are too few for it. */
@@ -22,7 +21,7 @@ export interface Interval {
   upper_ms?: number | null;
 }
 
-/** `p*_ms` are absent when `n` is 0. `intervals` are absent from 500 samples on and for `gap`. */
+/** `p*_ms` are absent when `n` is 0. `intervals` are absent from 500 samples on and for `inter_chunk_latency`. */
 export interface Percentiles {
   n: number;
   p50_ms?: number | null;
@@ -89,7 +88,7 @@ export interface Summary {
   ttft: Quantiles;
   e2e: Quantiles;
   tpot: Quantiles;
-  gap: Quantiles;
+  inter_chunk_latency: Quantiles;
   integrity: Ratio;
   availability: Ratio;
   goodput: Ratio & { per_second?: number | null };
@@ -175,7 +174,6 @@ export interface Breakdown {
 }
 
 /** Metrics that measure a wait which the user can abandon. */
-export type WaitMetric = "ttfv" | "ttft";
 
 export interface AbandonmentPoint {
   wait_ms: number;

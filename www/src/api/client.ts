@@ -8,7 +8,6 @@ import type {
   Filters,
   Heatmap,
   HistogramAnswer,
-  Metric,
   Outcome,
   Range,
   SampleKind,
@@ -17,8 +16,8 @@ import type {
   StreamReport,
   Summary,
   Timeseries,
-  WaitMetric,
 } from "./api-types";
+import type { Metric, WaitMetric } from "./metrics";
 
 export interface QueryWindow {
   range: Range;

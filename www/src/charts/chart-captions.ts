@@ -3,12 +3,13 @@ import type {
   Breakdown,
   Compare,
   HistogramAnswer,
-  Metric,
   Percentiles,
   Range,
   Targets,
   Timeseries,
 } from "../api/api-types";
+import { DIMENSIONS } from "../api/dimensions";
+import { METRIC_LABELS, type Metric } from "../api/metrics";
 import {
   count,
   duration,
@@ -19,8 +20,8 @@ import {
   valueLabel,
   type MaybeNumber,
 } from "../format";
-import { hasTargets, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
-import { DIMENSIONS, type View } from "../url";
+import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import type { View } from "../url";
 
 const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
   "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },

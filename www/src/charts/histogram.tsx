@@ -1,7 +1,8 @@
 /** Histogram of a metric with percentiles and targets. */
 import type { HistogramAnswer } from "../api/api-types";
+import { METRIC_LABELS } from "../api/metrics";
 import { count, duration, isKnown, percent } from "../format";
-import { METRIC_LABELS, QUANTILES, targetsOf } from "../metric";
+import { QUANTILES, targetsOf } from "../metric";
 import { Bars, type Mark } from "./bars";
 import { histogramCaption, slowTarget } from "./chart-captions";
 import { Figure } from "./figure";

@@ -1,5 +1,6 @@
 /** Model of the abandonment curve: its reliable part, its SVG paths and its caption. */
-import type { Abandonment, AbandonmentPoint, WaitMetric } from "../api/api-types";
+import type { Abandonment, AbandonmentPoint } from "../api/api-types";
+import type { WaitMetric } from "../api/metrics";
 import { count, duration, percent, plural } from "../format";
 
 /** Below this number of streams at risk the curve is not reliable. */

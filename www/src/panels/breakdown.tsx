@@ -4,14 +4,16 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { DIMENSIONS } from "../api/dimensions";
+import { METRIC_LABELS } from "../api/metrics";
 import { breakdownCaption, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
 import { columnDuration, count, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
-import { METRIC_LABELS, MIN_SAMPLES } from "../metric";
+import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import { DIMENSIONS, type View } from "../url";
+import type { View } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 

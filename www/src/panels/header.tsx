@@ -2,13 +2,14 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "../api/api-types";
+import { DIMENSIONS } from "../api/dimensions";
 import { humanize, timeOfDay, valueLabel } from "../format";
 import { refresh, REFRESH_MS } from "../polling/feed";
 import { busy, dashboardData, paused, screen, setFilter, setRange, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { SegmentedControl } from "../ui/segmented-control";
-import { DIMENSIONS, RANGES } from "../url";
+import { RANGES } from "../url";
 
 const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `Last ${value}` }));
 

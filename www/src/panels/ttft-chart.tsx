@@ -1,8 +1,9 @@
 /** A metric over time: its percentiles with targets and volume, or a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer, Metric, Range, SeriesPoint, Timeseries } from "../api/api-types";
+import type { Heatmap as HeatmapAnswer, Range, SeriesPoint, Timeseries } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { METRIC_LABELS, METRICS, type Metric } from "../api/metrics";
 import {
   exceedsError,
   lowSampleCaption,
@@ -15,11 +16,11 @@ import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { Line, PlotSpec } from "../charts/plot";
 import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
-import { isWaitMetric, METRIC_LABELS, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
 import { setChartType, setMetric, setRange } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import { CHART_TYPES, METRICS, type ChartType } from "../url";
+import { CHART_TYPES, type ChartType } from "../url";
 
 interface TtftChartProps {
   series: Timeseries;

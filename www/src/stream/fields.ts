@@ -21,7 +21,6 @@ export function fieldsOf(report: StreamReport): FieldGroup[] {
 }
 
 function identityFields(report: StreamReport): FieldGroup {
-  const requestedModel = report.model ?? null;
   const sampleRate = report.sample_rate;
   return {
     title: "Stream",
@@ -29,12 +28,8 @@ function identityFields(report: StreamReport): FieldGroup {
       { name: "site", text: report.site ?? null, dimension: "site" },
       { name: "use case", text: report.use_case ?? null, dimension: "use_case" },
       { name: "provider", text: report.provider ?? null, dimension: "provider" },
-      { name: "requested model", text: requestedModel, dimension: "model" },
-      {
-        name: "response model",
-        text: report.response_model ?? null,
-        dimension: requestedModel === null ? "model" : undefined,
-      },
+      { name: "requested model", text: report.model ?? null, dimension: "model" },
+      { name: "response model", text: report.response_model ?? null, dimension: "response_model" },
       { name: "country", text: report.country === "unknown" ? null : report.country, dimension: "country" },
       { name: "dialect", text: report.dialect ? humanize(report.dialect) : null },
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },

@@ -44,9 +44,12 @@ fn a_window_is_the_same_after_encoding_and_decoding() {
 #[test]
 fn only_requested_histograms_are_decoded() {
     let bytes = of(&[report(100.0), report(2_500.0)]).encode();
-    let found = WindowStats::decode_only(&bytes, &[Metric::Ttft, Metric::Gap]).unwrap();
+    let found = WindowStats::decode_only(&bytes, &[Metric::Ttft, Metric::InterChunkLatency]).unwrap();
     let held = |metric: &Metric| !found.histogram(*metric).is_empty();
-    assert_eq!(Metric::ALL.into_iter().filter(held).collect::<Vec<_>>(), [Metric::Ttft, Metric::Gap]);
+    assert_eq!(
+        Metric::ALL.into_iter().filter(held).collect::<Vec<_>>(),
+        [Metric::Ttft, Metric::InterChunkLatency]
+    );
     assert_eq!(found.streams(), 2);
 }
 
@@ -62,7 +65,7 @@ fn bytes_of_an_unknown_layout_are_unreadable() {
 #[test]
 fn sources_of_another_version_count_as_other() {
     let sources = ["comment", "server_timing", "other"].map(|source| (source.to_owned(), 2)).to_vec();
-    let stored = Stored::<StoredHistogram> {
+    let stored = Stored {
         outcomes: Vec::new(),
         defects: Vec::new(),
         sources,

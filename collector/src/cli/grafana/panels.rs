@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::aggregate::cumulative_stats::PrometheusHistogram;
+use crate::aggregate::metric::{Export, Metric, measured_by_default};
 use crate::cli::prometheus_rules::{ELIGIBLE, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
@@ -47,29 +47,13 @@ pub(super) fn all(config: &Config) -> Vec<Panel> {
     panels
 }
 
-fn waits() -> Vec<Panel> {
-    let by_use_case = |classic: PrometheusHistogram| {
-        let at = |q: f64| Question {
-            expr: quantile(q, classic, "use_case"),
-            legend: format!("{{{{use_case}}}} p{}", q * 100.0),
-        };
-        vec![at(0.5), at(0.95)]
-    };
-    vec![
-        lines("Time to first visible token", "s", 12, by_use_case(PrometheusHistogram::FirstVisible))
-            .about("From the request to the first text that a user could read, measured in browsers."),
-        lines("Time to first token", "s", 12, by_use_case(PrometheusHistogram::FirstToken)).about(
-            "From the request to the first generated text of any kind, including reasoning and tool arguments.",
-        ),
-        lines("Time to last token", "s", 8, by_use_case(PrometheusHistogram::Request)),
-        lines("Time per output token", "s", 8, by_use_case(PrometheusHistogram::TimePerToken))
-            .about("After the first token, based on the provider's token count."),
-        lines("Inter-chunk latency", "s", 8, by_use_case(PrometheusHistogram::ChunkGap))
-            .about("Time between two reads that carried generated text."),
-    ]
-    .into_iter()
-    .map(Panel::Lines)
-    .collect()
+/// Every metric that all probes measure, by use case.
+fn waits() -> impl Iterator<Item = Panel> {
+    measured_by_default().filter_map(|definition| {
+        let (labels, export) = (definition.labels.as_ref()?, definition.export.as_ref()?);
+        let at = |q: f64| asked(quantile(q, export, "use_case"), &format!("{{{{use_case}}}} p{}", q * 100.0));
+        Some(Panel::Lines(lines(labels.title, "s", 8, vec![at(0.5), at(0.95)]).about(export.help)))
+    })
 }
 
 fn endings() -> Vec<Panel> {
@@ -77,8 +61,8 @@ fn endings() -> Vec<Panel> {
     let defects = format!("sum by (defect) ({})", rate(names::DEFECTS, ""));
     let eligible = rate(names::STREAMS, &format!(",{ELIGIBLE}"));
     let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({eligible})", rate(names::ERRORS, ""));
-    let left = PrometheusHistogram::AbandonedWait;
-    let leavers = format!("sum by (use_case) ({})", rate(&format!("{}_count", left.name()), ""));
+    let left = Metric::AbandonedTtfv.export();
+    let leavers = format!("sum by (use_case) ({})", rate(&format!("{}_count", left.prometheus), ""));
     let tokens = format!("sum by (model) ({})", rate(names::TOKENS, ""));
     vec![
         lines("Streams by outcome", "reqps", 8, vec![asked(outcomes, "{{outcome}}")]).stacked(),
@@ -109,15 +93,12 @@ fn sides() -> Vec<Panel> {
     let both = |q: f64| {
         let percentile = q * 100.0;
         vec![
-            asked(quantile(q, PrometheusHistogram::FirstToken, ""), &format!("browser p{percentile}")),
-            asked(quantile(q, PrometheusHistogram::ServerFirstToken, ""), &format!("server p{percentile}")),
+            asked(quantile(q, Metric::Ttft.export(), ""), &format!("browser p{percentile}")),
+            asked(quantile(q, Metric::ServerTtft.export(), ""), &format!("server p{percentile}")),
         ]
     };
     let over = |q: f64| {
-        asked(
-            quantile(q, PrometheusHistogram::Overhead, "provider"),
-            &format!("{{{{provider}}}} p{}", q * 100.0),
-        )
+        asked(quantile(q, Metric::Overhead.export(), "provider"), &format!("{{{{provider}}}} p{}", q * 100.0))
     };
     vec![
         lines("Time to first token, p50", "s", 8, both(0.5))
@@ -296,9 +277,9 @@ fn asked(expr: String, legend: &str) -> Question {
 }
 
 /// A percentile of a histogram by a label, or over all series if `by` is empty.
-fn quantile(q: f64, classic: PrometheusHistogram, by: &str) -> String {
+fn quantile(q: f64, export: &Export, by: &str) -> String {
     let labels = if by.is_empty() { "le".to_owned() } else { format!("le, {by}") };
-    let buckets = rate(&format!("{}_bucket", classic.name()), "");
+    let buckets = rate(&format!("{}_bucket", export.prometheus), "");
     format!("histogram_quantile({q}, sum by ({labels}) ({buckets}))")
 }
 

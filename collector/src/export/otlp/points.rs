@@ -7,8 +7,9 @@ use super::wire::{
     AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, KeyValue, Metric, NumberPoint, Request,
     Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
 };
-use crate::aggregate::cumulative_stats::{self, CumulativeStats, PrometheusHistogram};
-use crate::aggregate::native_histogram::SCHEMA;
+use crate::aggregate::cumulative_stats::{self, CumulativeStats, NATIVE_SCHEMA};
+use crate::aggregate::dimension::Dimension;
+use crate::aggregate::metric::{self, Export, METRICS, MetricDefinition};
 use crate::aggregate::series::Series;
 use crate::config::{self, Temporality};
 
@@ -17,7 +18,7 @@ use crate::config::{self, Temporality};
 pub(super) struct SeriesNumbers {
     outcomes: BTreeMap<&'static str, u64>,
     output_tokens: u64,
-    histograms: [ExponentialBuckets; PrometheusHistogram::ALL.len()],
+    histograms: [ExponentialBuckets; METRICS.len()],
 }
 
 /// One histogram.
@@ -44,8 +45,7 @@ impl SeriesNumbers {
         Self {
             outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             output_tokens: total.output_tokens,
-            histograms: PrometheusHistogram::ALL
-                .map(|classic| ExponentialBuckets::of(total.buckets(classic))),
+            histograms: metric::Metric::ALL.map(|metric| ExponentialBuckets::of(total.buckets(metric))),
         }
     }
 
@@ -66,9 +66,7 @@ impl SeriesNumbers {
 
 impl ExponentialBuckets {
     fn of(buckets: &cumulative_stats::Buckets) -> Self {
-        let native = &buckets.native;
-        let numbered = native.runs().flat_map(|(first, run)| (first..).zip(run.iter().copied()));
-        Self { sum: buckets.sum, zero: native.zero(), counts: numbered.collect() }
+        Self { sum: buckets.sum(), zero: buckets.zero(), counts: buckets.native().collect() }
     }
 
     fn since(&self, before: &Self) -> Self {
@@ -93,7 +91,7 @@ impl ExponentialBuckets {
             time_unix_nano: span.now_ns,
             count: self.count(),
             sum: Some(self.sum),
-            scale: i32::from(SCHEMA),
+            scale: i32::from(NATIVE_SCHEMA),
             zero_count: self.zero,
             // Prometheus numbers a bucket by its upper edge, OTLP by its lower one.
             positive: Some(Buckets { offset: first - 1, bucket_counts: dense.collect() }),
@@ -107,8 +105,9 @@ pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Re
         Temporality::Delta => 1,
         Temporality::Cumulative => 2,
     };
-    let mut metrics: Vec<_> =
-        PrometheusHistogram::ALL.into_iter().map(|classic| histogram(classic, points, temporality)).collect();
+    let mut metrics: Vec<_> = metric::exported()
+        .map(|(definition, export)| histogram(definition, export, points, temporality))
+        .collect();
     metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(points)));
     let tokens = "Output tokens, as counted by providers.";
     metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(points)));
@@ -125,17 +124,19 @@ pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Re
 }
 
 fn histogram(
-    classic: PrometheusHistogram,
+    definition: &MetricDefinition,
+    export: &Export,
     points: &[SeriesPoint<'_>],
     aggregation_temporality: i32,
 ) -> Metric {
-    let points =
-        points.iter().map(|(series, numbers, span)| (series, &numbers.histograms[classic as usize], span));
+    let points = points
+        .iter()
+        .map(|(series, numbers, span)| (series, &numbers.histograms[definition.metric as usize], span));
     let known = points.filter(|(_, spread, _)| spread.count() > 0);
     let data_points = known.map(|(series, spread, span)| spread.point(series, *span)).collect();
     Metric {
-        name: name(classic).to_owned(),
-        description: classic.help().to_owned(),
+        name: export.otlp.to_owned(),
+        description: export.help.to_owned(),
         unit: "s".to_owned(),
         data: Some(Data::ExponentialHistogram(ExponentialHistogram { data_points, aggregation_temporality })),
     }
@@ -175,29 +176,13 @@ fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {
     }
 }
 
-/// Metric name: from the conventions if they define the same metric, otherwise our own.
-const fn name(classic: PrometheusHistogram) -> &'static str {
-    match classic {
-        PrometheusHistogram::FirstToken => "gen_ai.client.operation.time_to_first_chunk",
-        PrometheusHistogram::Request => "gen_ai.client.operation.duration",
-        PrometheusHistogram::ChunkGap => "gen_ai.client.operation.time_per_output_chunk",
-        PrometheusHistogram::ServerFirstToken => "gen_ai.server.time_to_first_token",
-        PrometheusHistogram::FirstVisible => "llm_rum.first_visible.duration",
-        PrometheusHistogram::FirstPaint => "llm_rum.first_paint.duration",
-        PrometheusHistogram::AbandonedWait => "llm_rum.abandoned_wait.duration",
-        PrometheusHistogram::Generation => "llm_rum.server.generation.duration",
-        PrometheusHistogram::Overhead => "llm_rum.first_token.overhead",
-        PrometheusHistogram::TimePerToken => "llm_rum.time_per_output_token",
-    }
-}
-
-fn attributes(Series { site, use_case, provider, model, country: _ }: &Series) -> Vec<KeyValue> {
+fn attributes(series: &Series) -> Vec<KeyValue> {
     vec![
         attribute("gen_ai.operation.name", "chat"),
-        attribute("gen_ai.provider.name", provider),
-        attribute("gen_ai.request.model", model),
-        attribute("llm_rum.site", site),
-        attribute("llm_rum.use_case", use_case),
+        attribute("gen_ai.provider.name", &series[Dimension::Provider]),
+        attribute("gen_ai.request.model", &series[Dimension::Model]),
+        attribute("llm_rum.site", &series[Dimension::Site]),
+        attribute("llm_rum.use_case", &series[Dimension::UseCase]),
     ]
 }
 

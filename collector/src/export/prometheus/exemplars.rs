@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use beacon::StreamReport;
 
 use super::native::Exemplar;
-use crate::aggregate::cumulative_stats::{PrometheusHistogram, bucket_of};
+use crate::aggregate::cumulative_stats::bucket_of;
+use crate::aggregate::metric::{Metric, exported};
 use crate::aggregate::series::Series;
 use crate::store::query::StoredStream;
 
 /// The newest stream of each bucket that has a recent stream.
 #[derive(Default)]
-pub(super) struct Exemplars(HashMap<Series, HashMap<(usize, usize), Exemplar>>);
+pub(super) struct Exemplars(HashMap<Series, HashMap<(Metric, usize), Exemplar>>);
 
 impl Exemplars {
     /// Chooses from streams sorted newest first. Skips open streams, which are not counted yet, and streams
@@ -29,22 +30,17 @@ impl Exemplars {
     }
 
     /// The exemplar of a bucket of a series.
-    pub(super) fn get(
-        &self,
-        series: &Series,
-        classic: PrometheusHistogram,
-        bucket: usize,
-    ) -> Option<&Exemplar> {
-        self.0.get(series)?.get(&(classic as usize, bucket))
+    pub(super) fn get(&self, series: &Series, metric: Metric, bucket: usize) -> Option<&Exemplar> {
+        self.0.get(series)?.get(&(metric, bucket))
     }
 
     fn add(&mut self, report: &StreamReport, received_ms: i64) {
         let of_series = self.0.entry(Series::named_by(report)).or_default();
-        for classic in PrometheusHistogram::ALL {
-            let Some(value_ms) = classic.value_ms(report) else { continue };
+        for (definition, export) in exported() {
+            let Some(value_ms) = definition.value_ms(report) else { continue };
             let value = value_ms / 1_000.0;
             let exemplar = || Exemplar { stream_id: report.id.clone(), value, received_ms };
-            let at = (classic as usize, bucket_of(classic.edges(), value));
+            let at = (definition.metric, bucket_of(export.edges, value));
             of_series.entry(at).or_insert_with(exemplar);
         }
     }

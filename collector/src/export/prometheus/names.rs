@@ -1,5 +1,5 @@
 //! Names of the metrics, for the exposition, the alert rules and the Grafana dashboard.
-//! [`PrometheusHistogram`](crate::aggregate::cumulative_stats::PrometheusHistogram) names the histograms.
+//! The table of [metrics](crate::aggregate::metric::METRICS) names the histograms.
 //! Definitions: `docs/prometheus.md#metrics`.
 
 pub(crate) const REQUESTS: &str = "llm_requests_total";

@@ -3,7 +3,7 @@
 
 use prometheus::proto::{Bucket, Histogram};
 
-use crate::aggregate::native_histogram::{NativeHistogram, SCHEMA};
+use crate::aggregate::cumulative_stats::{Buckets, NATIVE_SCHEMA};
 
 /// A single stream that exemplifies a bucket.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,26 +15,29 @@ pub(super) struct Exemplar {
 }
 
 /// Adds native buckets to a classic histogram of the same values.
-pub(super) fn add_native(histogram: &mut Histogram, native: &NativeHistogram) {
-    let (mut spans, mut deltas) = (Vec::new(), Vec::new());
+pub(super) fn add_native(histogram: &mut Histogram, buckets: &Buckets) {
+    // Of each run of adjacent buckets: the distance from the end of the run before, and the length.
+    let mut spans: Vec<(i32, u64)> = Vec::new();
+    let mut deltas = Vec::new();
     let (mut end, mut before) = (0, 0);
-    for (first, counts) in native.runs() {
-        let mut span = Vec::new();
-        varint_field(&mut span, 1, zigzag(i64::from(first - end)));
-        varint_field(&mut span, 2, counts.len() as u64);
-        spans.push(span);
-        end = first + counts.len() as i32;
-        for &count in counts {
-            varint(&mut deltas, zigzag(count.cast_signed() - before));
-            before = count.cast_signed();
+    for (number, count) in buckets.native() {
+        match spans.last_mut() {
+            Some((_, length)) if number == end => *length += 1,
+            _ => spans.push((number - end, 1)),
         }
+        end = number + 1;
+        varint(&mut deltas, zigzag(count.cast_signed() - before));
+        before = count.cast_signed();
     }
     let fields = histogram.special_fields.mut_unknown_fields();
-    fields.add_varint(5, zigzag(i64::from(SCHEMA)));
+    fields.add_varint(5, zigzag(i64::from(NATIVE_SCHEMA)));
     // Without a threshold, an empty histogram would look like a classic one.
     fields.add_fixed64(6, SMALLEST.to_bits());
-    fields.add_varint(7, native.zero());
-    for span in spans {
+    fields.add_varint(7, buckets.zero());
+    for (distance, length) in spans {
+        let mut span = Vec::new();
+        varint_field(&mut span, 1, zigzag(distance.into()));
+        varint_field(&mut span, 2, length);
         fields.add_length_delimited(12, span);
     }
     fields.add_length_delimited(13, deltas);
@@ -89,9 +92,9 @@ mod tests {
     use super::*;
 
     /// The values of fields 5, 6, 7, 12 and 13, sorted by number.
-    fn fields(native: &NativeHistogram) -> Vec<(u32, String)> {
+    fn fields(buckets: &Buckets) -> Vec<(u32, String)> {
         let mut histogram = Histogram::default();
-        add_native(&mut histogram, native);
+        add_native(&mut histogram, buckets);
         let unknown = histogram.special_fields.unknown_fields();
         let mut fields: Vec<_> =
             unknown.iter().map(|(number, value)| (number, format!("{value:?}"))).collect();
@@ -101,9 +104,9 @@ mod tests {
 
     #[test]
     fn buckets_become_spans_and_differences() {
-        let mut native = NativeHistogram::default();
+        let mut buckets = Buckets::default();
         for (seconds, times) in [(0.0, 3), (0.5, 2), (0.53, 5), (2.0, 1)] {
-            native.add(seconds, times);
+            (0..times).for_each(|_| buckets.record(&[], seconds * 1_000.0));
         }
         let expected = [
             (5, "Varint(6)".to_owned()),
@@ -114,11 +117,11 @@ mod tests {
             (12, "LengthDelimited([8, 28, 16, 1])".to_owned()),
             (13, "LengthDelimited([4, 6, 7])".to_owned()),
         ];
-        assert_eq!(fields(&native), expected);
+        assert_eq!(fields(&buckets), expected);
     }
 
     #[test]
     fn an_empty_histogram_is_native_too() {
-        assert!(fields(&NativeHistogram::default()).iter().any(|(number, _)| *number == 6));
+        assert!(fields(&Buckets::default()).iter().any(|(number, _)| *number == 6));
     }
 }

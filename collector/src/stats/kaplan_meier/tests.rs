@@ -1,4 +1,3 @@
-use beacon::index_of;
 use proptest::prelude::*;
 
 use super::*;
@@ -119,12 +118,12 @@ proptest! {
     fn it_is_the_exact_estimate_of_waits_on_the_buckets(raw in waits(27)) {
         // Replaces waits by bucket numbers: within a bucket the convention decides the order.
         let on_buckets: Vec<_> =
-            raw.iter().map(|(wait, cut_short)| (f64::from(index_of(*wait)), *cut_short)).collect();
+            raw.iter().map(|(wait, cut_short)| (f64::from(Histogram::index_of(*wait)), *cut_short)).collect();
         let (happened, cut_short) = split(&raw);
         for per_cent in [10, 50, 95, 99] {
             let found = quantile(&happened, &cut_short, per_cent as f64 / 100.0);
             let exact = exact_quantile(&on_buckets, per_cent);
-            prop_assert_eq!(found.map(|ms| f64::from(index_of(ms))), exact, "{} %", per_cent);
+            prop_assert_eq!(found.map(|ms| f64::from(Histogram::index_of(ms))), exact, "{} %", per_cent);
         }
     }
 
@@ -139,9 +138,9 @@ proptest! {
             // Counts each censored wait as if it had ended before the tokens of its bucket.
             let other: Vec<_> = raw
                 .iter()
-                .map(|(wait, cut)| (f64::from(index_of(*wait)) * 2.0 + f64::from(u8::from(!cut)), *cut))
+                .map(|(wait, cut)| (f64::from(Histogram::index_of(*wait)) * 2.0 + f64::from(u8::from(!cut)), *cut))
                 .collect();
-            let until = f64::from(index_of(reached.wait_ms)) * 2.0 + 1.0;
+            let until = f64::from(Histogram::index_of(reached.wait_ms)) * 2.0 + 1.0;
             let (over, under) = survivors(other, until);
             let most = 1.0 - over as f64 / under as f64;
             prop_assert!(reached.share <= exact + 1e-12, "{reached:?} {exact}");

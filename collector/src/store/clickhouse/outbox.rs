@@ -8,13 +8,15 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::StreamId;
+use crate::store::dimension_columns::{series, series_of};
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
 use crate::store::query::IngestTotals;
-use crate::store::reader::{self, ingest_totals};
+use crate::store::reader::ingest_totals;
 use crate::store::rollups::key::GroupByMask;
 
 /// The publishing thread's connection to the file.
@@ -112,16 +114,17 @@ impl Outbox {
     /// Some of the changed windows.
     pub(super) fn windows(&mut self) -> Result<Vec<ChangedWindow>, StoreError> {
         let snapshot = self.connection.unchecked_transaction()?;
-        let mut statement = snapshot.prepare_cached(
-            "SELECT minute, outbox.series, mark, tally, site, use_case, provider, model, country
+        let mut statement = snapshot.prepare_cached(&format!(
+            "SELECT minute, outbox.series, mark, tally, {}
              FROM outbox JOIN windows USING (minute, series) JOIN series ON id = outbox.series LIMIT ?1",
-        )?;
+            columns(Dimension::all())
+        ))?;
         let mut rows = statement.query([WINDOWS_AT_A_TIME])?;
         let (mut windows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             let stats = EncodedStats(row.get(3)?);
             bytes += stats.0.len();
-            let series = reader::series(row, 4)?;
+            let series = series(row, 4)?;
             windows.push(ChangedWindow {
                 minute: row.get(0)?,
                 id: row.get(1)?,
@@ -170,21 +173,23 @@ impl Outbox {
         span: &RollupSpan,
         from: i64,
     ) -> Result<(Vec<RollupRow>, Option<i64>), StoreError> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT id, kept, site, use_case, provider, model, country, tally
-             FROM labels CROSS JOIN sums ON sums.labels = id
-             WHERE id >= ?1 AND length = ?2 AND start = ?3 AND kept <= ?4 ORDER BY id",
-        )?;
-        let mut rows =
-            statement.query(params![from, span.length, span.start, GroupByMask::COUNTRY.bits()])?;
+        // With its sign, `kept` uses no index: only the order of ids makes pieces possible.
+        let masks: Vec<_> = GroupByMask::each().map(|mask| mask.bits().to_string()).collect();
+        let mut statement = self.connection.prepare_cached(&format!(
+            "SELECT id, kept, tally, {} FROM labels CROSS JOIN sums ON sums.labels = id
+             WHERE id >= ?1 AND length = ?2 AND start = ?3 AND +kept IN ({}) ORDER BY id",
+            columns(Dimension::all()),
+            masks.join(", ")
+        ))?;
+        let mut rows = statement.query(params![from, span.length, span.start])?;
         let (mut sums, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             if bytes >= self.most_bytes {
                 return Ok((sums, row.get(0)?));
             }
-            let stats = EncodedStats(row.get(7)?);
+            let stats = EncodedStats(row.get(2)?);
             bytes += stats.0.len();
-            sums.push(RollupRow { mask: row.get(1)?, series: reader::series(row, 2)?, stats });
+            sums.push(RollupRow { mask: row.get(1)?, series: series(row, 3)?, stats });
         }
         Ok((sums, None))
     }
@@ -227,11 +232,11 @@ impl Outbox {
 
     /// Some of the changed samples.
     pub(super) fn samples(&self) -> Result<Vec<SampleChange>, StoreError> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT day, stream, mark, kinds, waited_ms, outcome, received_ms, report,
-                 site, use_case, provider, model, country
+        let mut statement = self.connection.prepare_cached(&format!(
+            "SELECT day, stream, mark, kinds, waited_ms, outcome, received_ms, report, {}
              FROM outbox_samples LEFT JOIN (samples JOIN series ON id = series) USING (day, stream) LIMIT ?1",
-        )?;
+            columns(Dimension::all())
+        ))?;
         let changes = statement.query_map([SAMPLES_AT_A_TIME], |row| {
             let sample = |kinds| {
                 Ok::<_, rusqlite::Error>(SampleRow {
@@ -240,7 +245,7 @@ impl Outbox {
                     outcome: row.get(5)?,
                     received_ms: row.get(6)?,
                     report: row.get(7)?,
-                    series: reader::series(row, 8)?,
+                    series: series(row, 8)?,
                 })
             };
             Ok(SampleChange {
@@ -289,10 +294,7 @@ impl Outbox {
     /// The labels of a series.
     pub(super) fn series(&mut self, id: SeriesId) -> Result<&Series, StoreError> {
         if !self.series.contains_key(&id) {
-            let query = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
-            let mut statement = self.connection.prepare_cached(query)?;
-            let series = statement.query_row([id], |row| reader::series(row, 0))?;
-            self.series.insert(id, series);
+            self.series.insert(id, series_of(&self.connection, id)?);
         }
         Ok(&self.series[&id])
     }
@@ -318,6 +320,7 @@ mod tests {
 
     use super::*;
     use crate::config::{self, Sync};
+    use crate::store::dimension_columns::{insert_into, with_series};
     use crate::store::writer::Writer;
 
     /// Creates a store with `sums` rollups over the same five minutes, and an outbox that reads them in small
@@ -330,9 +333,9 @@ mod tests {
             .execute("INSERT INTO spans (length, start, changes, summed) VALUES (5, 0, 3, 3)", [])
             .unwrap();
         for n in 0..sums {
-            let label = "INSERT INTO labels (kept, site, use_case, provider, model, country)
-                VALUES (7, 'shop', 'chat', 'p', ?1, 'unknown')";
-            connection.execute(label, [format!("m{n}")]).unwrap();
+            let mut series = Series::default();
+            series[Dimension::Model] = format!("m{n}");
+            connection.execute(&insert_into("labels", "kept"), with_series(&7, &series)).unwrap();
             let mut stats = WindowStats::default();
             (0..=n).for_each(|_| stats.add(&StreamReport::new("0"), true));
             let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 5, 0, ?1)";

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use beacon::Outcome;
 
 use super::client::{Client, quote};
-use super::rows::{self, LABELS, stats_columns};
+use super::rows::{self, stats_columns};
 use super::schema::SLOT;
+use crate::aggregate::dimension::{Dimension, UNKNOWN, columns};
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::window_stats::WindowStats;
@@ -15,8 +16,7 @@ use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::query::{
-    Dimension, Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
-    WindowsQuery,
+    Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
 };
 use crate::store::range_cover::{CoverPiece, cover};
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
@@ -52,24 +52,24 @@ impl ClusterTables {
         dimension: Dimension,
         mut each: impl FnMut(&str, &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, Some(dimension.as_str()), |_, value, stats| each(value, stats))
+        self.sums(asked, Some(dimension), |_, value, stats| each(value, stats))
     }
 
     fn sums(
         &self,
         asked: &WindowsQuery<'_>,
-        column: Option<&str>,
+        by: Option<Dimension>,
         mut each: impl FnMut(i64, &str, &WindowStats),
     ) -> Result<(), StoreError> {
         let pieces = self.pieces(asked)?;
         if pieces.is_empty() {
             return Ok(());
         }
-        let mask = GroupByMask::of(asked.filter, column);
-        let (start, value) = match column {
-            Some("country") => ("0", "if(country = '', 'unknown', country)"),
-            Some(column) => ("0", column),
-            None => ("start", "''"),
+        let mask = GroupByMask::of(asked.filter, by);
+        let (start, value) = match by.map(|by| (by.is_window_only(), by.name())) {
+            Some((true, column)) => ("0", format!("if({column} = '', '{UNKNOWN}', {column})")),
+            Some((false, column)) => ("0", column.to_owned()),
+            None => ("start", "''".to_owned()),
         };
         let mut query = format!("SELECT {start} AS at, {value} AS value");
         for (name, sum, _) in stats_columns(asked.metrics) {
@@ -99,14 +99,14 @@ impl ClusterTables {
     fn pieces(&self, asked: &WindowsQuery<'_>) -> Result<Vec<(String, CoverPiece)>, StoreError> {
         let (from, to) = asked.minutes;
         let query = format!(
-            "SELECT collector, length, start, stands, countries FROM {} FINAL
+            "SELECT collector, length, start, stands, window_only FROM {} FINAL
              WHERE length <= {DAY_MINUTES} AND start < {to} AND start + length > {from}",
             self.client.table("spans"),
         );
         let mut known: BTreeMap<String, Spans> = BTreeMap::new();
         rows::each(
             &self.client.query(&query)?,
-            |(collector, length, start, stands, countries): (String, i64, i64, u8, u8)| {
+            |(collector, length, start, stands, window_only): (String, i64, i64, u8, u8)| {
                 let Spans { standing, touched } = known.entry(collector).or_default();
                 // A complete hour says nothing about its parts: each five minutes with data have a row of
                 // their own.
@@ -115,7 +115,7 @@ impl ClusterTables {
                 }
                 let is_inside = start >= from && start + length <= to && length <= asked.longest;
                 if stands == 1 && is_inside {
-                    standing.insert((length, start), countries == 1);
+                    standing.insert((length, start), window_only);
                 }
                 Ok(())
             },
@@ -148,10 +148,11 @@ impl ClusterTables {
     /// Number of streams that are neither ended nor idle for long enough to be finalized.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
+        let dimensions = columns(Dimension::all());
         // Revisions can arrive out of order.
         let query = format!(
             "SELECT count() FROM (
-                SELECT argMax((is_open, received_ms, {LABELS}), (rev, collector, place)) AS latest
+                SELECT argMax((is_open, received_ms, {dimensions}), (rev, collector, place)) AS latest
                 FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
              WHERE latest.1 AND latest.2 > {from_ms} AND {}",
             in_latest(filter, 3),
@@ -171,9 +172,10 @@ impl ClusterTables {
         (ms, now_ms): (i64, i64),
     ) -> Result<RecentActivity, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), now_ms - ms);
+        let dimensions = columns(Dimension::all());
         let query = format!(
             "SELECT latest.2 AS outcome, count() FROM (
-                SELECT argMax((is_open, outcome, received_ms, {LABELS}), (rev, collector, place)) AS latest
+                SELECT argMax((is_open, outcome, received_ms, {dimensions}), (rev, collector, place)) AS latest
                 FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
              WHERE latest.3 > {from_ms} AND latest.3 <= {now_ms} AND {} AND {} GROUP BY outcome",
             self.has_ended("latest.1", "latest.3", now_ms),
@@ -202,11 +204,12 @@ impl ClusterTables {
             true => self.has_ended("latest.5", "latest.4", time::now_ms()),
             false => "1".to_owned(),
         };
+        let dimensions = columns(Dimension::all());
         // Each collector numbers its own streams. Across collectors, the time and a hash of the id give the
         // order.
         let query = format!(
             "SELECT latest.1, latest.2, latest.4 * {CHANCES} + cityHash64(id) % {CHANCES} AS at FROM (
-                SELECT id, argMax((collector, place, outcome, received_ms, is_open, {LABELS}),
+                SELECT id, argMax((collector, place, outcome, received_ms, is_open, {dimensions}),
                     (rev, collector, place)) AS latest
                 FROM {} GROUP BY id)
              WHERE {outcome} AND {ended} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
@@ -315,8 +318,8 @@ impl ClusterTables {
 }
 
 fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask) -> String {
-    let CoverPiece { length, from, to, countries } = piece;
-    let mask = if *length == 1 { GroupByMask::ALL } else { mask.in_cluster(*countries) }.bits();
+    let CoverPiece { length, from, to, window_only } = piece;
+    let mask = if *length == 1 { GroupByMask::all() } else { mask.in_cluster(*window_only) }.bits();
     let slot = |minute: i64| match *length {
         ..60 => minute / 5,
         60..DAY_MINUTES => minute / DAY_MINUTES,
@@ -330,32 +333,33 @@ fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask) -> String {
 }
 
 fn in_filter(filter: &Filter) -> String {
-    let asked = filter.labels().filter_map(|(name, value)| Some((name, as_written(name, value?))));
-    asked.map(|(name, value)| format!(" AND {name} = {}", quote(value))).collect()
+    let condition = |(dimension, value): (Dimension, &str)| {
+        format!(" AND {} = {}", dimension.name(), quote(as_written(dimension, value)))
+    };
+    filter.restricted().map(condition).collect()
 }
 
-/// The filter as a condition on a tuple that contains all labels from position `first` on.
+/// The filter as a condition on a tuple that contains all dimensions from position `first` on.
 fn in_latest(filter: &Filter, first: usize) -> String {
-    let asked = filter.labels().enumerate();
-    let asked = asked.filter_map(|(at, (name, value))| Some((at + first, as_written(name, value?))));
-    asked.fold("1".to_owned(), |all, (at, value)| format!("{all} AND latest.{at} = {}", quote(value)))
+    filter.restricted().fold("1".to_owned(), |all, (dimension, value)| {
+        let at = first + dimension as usize;
+        format!("{all} AND latest.{at} = {}", quote(as_written(dimension, value)))
+    })
 }
 
-fn as_written<'a>(label: &str, value: &'a str) -> &'a str {
-    match (label, value) {
-        // The table stores unknown countries as an empty string. A filter for an empty country must match
-        // nothing.
-        ("country", "") => "none",
-        ("country", _) => rows::written(value),
-        _ => value,
+fn as_written(dimension: Dimension, value: &str) -> &str {
+    match value {
+        // The tables store an unknown value as an empty string. A filter for an empty value must match nothing.
+        "" if dimension.is_window_only() => "none",
+        _ => rows::written(dimension, value),
     }
 }
 
 /// The spans of one collector that overlap the range.
 #[derive(Default)]
 struct Spans {
-    /// Complete spans by length and start, and whether each has rollups by country.
-    standing: BTreeMap<(i64, i64), bool>,
+    /// Complete spans by length and start, and [`CoverPiece::window_only`].
+    standing: BTreeMap<(i64, i64), u8>,
     /// First minutes of the five-minute spans with data.
     touched: BTreeSet<i64>,
 }

@@ -8,8 +8,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::client::ClickHouseError;
+use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::series::{Series, UNKNOWN};
+use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::{Parts, WindowStats};
 use crate::store::error::StoreError;
 
@@ -35,16 +36,20 @@ impl Rows {
     }
 
     /// Adds a row of values.
-    pub(super) fn push(&mut self, values: &[Value<'_>]) {
+    pub(super) fn push<'a>(&mut self, values: impl IntoIterator<Item = Value<'a>>) {
         self.begin();
-        values.iter().for_each(|value| self.value(value));
+        values.into_iter().for_each(|value| self.value(&value));
         self.end();
     }
 
     /// Adds a row of values and all columns of statistics.
-    pub(super) fn push_stats(&mut self, values: &[Value<'_>], stats: &WindowStats) {
+    pub(super) fn push_stats<'a>(
+        &mut self,
+        values: impl IntoIterator<Item = Value<'a>>,
+        stats: &WindowStats,
+    ) {
         self.begin();
-        values.iter().for_each(|value| self.value(value));
+        values.into_iter().for_each(|value| self.value(&value));
         self.stats(stats);
         self.end();
     }
@@ -76,7 +81,7 @@ impl Rows {
         for number in [stats.intact, stats.within_slo, stats.input_tokens, stats.output_tokens] {
             self.value(&Value::Number(number.into()));
         }
-        let histograms = || Metric::ALL.into_iter().map(|metric| (metric.as_str(), stats.histogram(metric)));
+        let histograms = || Metric::ALL.into_iter().map(|metric| (metric.id(), stats.histogram(metric)));
         self.map(histograms().map(|(name, held)| (name, held.zero())).filter(|(_, zero)| *zero > 0));
         self.map(histograms().filter(|(_, held)| !held.is_empty()).map(|(name, held)| (name, held.sum())));
         for (_, held) in histograms() {
@@ -130,23 +135,21 @@ impl From<u64> for Value<'_> {
     }
 }
 
-/// All labels, in the order of [`LABELS`].
-pub(super) fn labels(series: &Series) -> [Value<'_>; 5] {
-    let Series { site, use_case, provider, model, country } = series;
-    [site, use_case, provider, model, written(country)].map(Value::Text)
+/// The values of all dimensions.
+pub(super) fn dimensions(series: &Series) -> impl Iterator<Item = Value<'_>> {
+    Dimension::all().map(|dimension| Value::Text(written(dimension, &series[dimension])))
 }
 
-/// A country as the table stores it. Rows from before countries were added have an empty string.
-pub(super) fn written(country: &str) -> &str {
-    if country == UNKNOWN { "" } else { country }
+/// A value as the tables store it. Of a dimension of windows only, an unknown value is an empty string, as in rows
+/// from before the dimension was added.
+pub(super) fn written(dimension: Dimension, value: &str) -> &str {
+    if dimension.is_window_only() && value == UNKNOWN { "" } else { value }
 }
 
-/// The country that a stored value means.
+/// The value of a dimension of windows only that a stored one means.
 pub(super) fn meant(written: String) -> String {
     if written.is_empty() { UNKNOWN.to_owned() } else { written }
 }
-
-pub(super) const LABELS: &str = "site, use_case, provider, model, country";
 
 /// The columns of statistics with these metrics: name, aggregate function, type.
 pub(super) fn stats_columns(
@@ -155,7 +158,7 @@ pub(super) fn stats_columns(
     let words = ["outcomes", "defects", "sources"].map(|name| (name, "sumMap", WORDS));
     let numbers = ["whole", "good", "input_tokens", "output_tokens"].map(|name| (name, "sum", "UInt64"));
     let beside = [("zeros", "sumMap", WORDS), ("sums", "sumMap", "Map(LowCardinality(String), Float64)")];
-    let buckets = metrics.iter().map(|metric| (metric.as_str(), "sumMap", "Map(Int16, UInt64)"));
+    let buckets = metrics.iter().map(|metric| (metric.id(), "sumMap", "Map(Int16, UInt64)"));
     words.into_iter().chain(numbers).chain(beside).chain(buckets)
 }
 
@@ -183,8 +186,8 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
     let mut histograms = Vec::new();
     for &metric in metrics {
         let buckets: BTreeMap<i32, u64> = read(next())?;
-        let zero = zeros.get(metric.as_str()).copied().unwrap_or_default();
-        let sum = sums.get(metric.as_str()).copied().unwrap_or_default();
+        let zero = zeros.get(metric.id()).copied().unwrap_or_default();
+        let sum = sums.get(metric.id()).copied().unwrap_or_default();
         let histogram = Histogram::from_indexed(zero, sum, buckets);
         histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
     }
@@ -221,7 +224,7 @@ mod tests {
             stats.add(&report, true);
         }
         let mut rows = Rows::default();
-        rows.push_stats(&[Value::Number(77), "it's \"m\"\n".into()], &stats);
+        rows.push_stats([Value::Number(77), "it's \"m\"\n".into()], &stats);
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end_matches('\n').to_owned();
         let (start, value, back) = summed(&line, &Metric::ALL).unwrap();
         assert_eq!((start, value.as_str(), back), (77, "it's \"m\"\n", stats));
@@ -233,7 +236,7 @@ mod tests {
             assert!(summed(line, &Metric::ALL).is_err(), "{line}");
         }
         let mut rows = Rows::default();
-        rows.push_stats(&[Value::Number(1), "".into()], &WindowStats::default());
+        rows.push_stats([Value::Number(1), "".into()], &WindowStats::default());
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end().to_owned();
         assert!(summed(&line, &Metric::ALL).is_ok());
         assert!(summed(&line.replacen("{}", "{\"no outcome\":1}", 1), &Metric::ALL).is_err());

@@ -2,7 +2,8 @@
 //! the highest version wins in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client};
-use super::rows::{LABELS, stats_columns};
+use super::rows::stats_columns;
+use crate::aggregate::dimension::{self, Dimension};
 use crate::aggregate::metric::Metric;
 use crate::config;
 
@@ -27,20 +28,32 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
 }
 
 /// Adds columns that the table of an earlier version lacks: they are empty in old rows. ClickHouse cannot
-/// replace the sort order of a table, but can append a new key column to it.
+/// replace the sort order of a table, but can append new key columns to it.
 fn newer_columns(windows: &str, key: &str) -> String {
     let columns =
         stats_columns(&Metric::ALL).map(|(name, _, kind)| format!("ADD COLUMN IF NOT EXISTS {name} {kind}"));
     let columns = columns.collect::<Vec<_>>().join(", ");
-    match key.split(", ").any(|column| column == "country") {
-        true => format!("ALTER TABLE {windows} {columns}"),
-        false => format!("ALTER TABLE {windows} {columns}, {COUNTRY}, MODIFY ORDER BY ({key}, country)"),
+    let is_new = |dimension: &Dimension| key.split(", ").all(|column| column != dimension.name());
+    let new: Vec<_> = Dimension::window_only().filter(is_new).collect();
+    if new.is_empty() {
+        return format!("ALTER TABLE {windows} {columns}");
     }
+    let (added, new) = (added(new.iter().copied()), dimension::columns(new.iter().copied()));
+    format!("ALTER TABLE {windows} {columns}, {added}, MODIFY ORDER BY ({key}, {new})")
+}
+
+/// Adds dimensions of windows only. A column is empty where the value is unknown, and in rows from before.
+fn added(dimensions: impl Iterator<Item = Dimension>) -> String {
+    let add = |dimension: Dimension| {
+        format!("ADD COLUMN IF NOT EXISTS {} LowCardinality(String)", dimension.name())
+    };
+    dimensions.map(add).collect::<Vec<_>>().join(", ")
 }
 
 fn statements(client: &Client, store: &config::Store) -> [String; 8] {
-    let labels = LABELS.split(", ").map(|label| format!("{label} LowCardinality(String)"));
-    let labels = labels.collect::<Vec<_>>().join(", ");
+    let column = |dimension: Dimension| format!("{} LowCardinality(String)", dimension.name());
+    let labels = Dimension::all().map(column).collect::<Vec<_>>().join(", ");
+    let grouped = dimension::columns(Dimension::all().filter(|dimension| *dimension != Dimension::Site));
     let stats = stats_columns(&Metric::ALL)
         .map(|(name, _, kind)| format!("{name} {kind}"))
         .collect::<Vec<_>>()
@@ -58,14 +71,14 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
                 length UInt16, kept UInt8, start UInt32, {labels}, collector LowCardinality(String),
                 version UInt64, written DateTime DEFAULT now(), {stats})
             ENGINE = ReplacingMergeTree(version) PARTITION BY {PARTITION}
-            ORDER BY (length, kept, site, {SLOT}, use_case, provider, model, country, start, collector)
+            ORDER BY (length, kept, site, {SLOT}, {grouped}, start, collector)
             {expiry} COMMENT 'llm-rum layout {SCHEMA_VERSION}'",
             client.table("windows")
         ),
         format!(
             "CREATE TABLE IF NOT EXISTS {} (
                 length UInt16, start UInt32, collector LowCardinality(String), stands UInt8,
-                countries UInt8, version UInt64, written DateTime DEFAULT now())
+                window_only UInt8, version UInt64, written DateTime DEFAULT now())
             ENGINE = ReplacingMergeTree(version) ORDER BY (length, start, collector)
             {expiry}",
             client.table("spans")
@@ -96,10 +109,10 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
             TTL toDateTime(day * 86400) + INTERVAL {long} DAY DELETE",
             client.table("samples")
         ),
-        // Older spans have no rollups by country: the column is 0 there.
-        format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS countries UInt8", client.table("spans")),
-        format!("ALTER TABLE {} {COUNTRY}", client.table("streams")),
-        format!("ALTER TABLE {} {COUNTRY}", client.table("samples")),
+        // Older spans have no rollups by these dimensions: the column is 0 there.
+        format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS window_only UInt8", client.table("spans")),
+        format!("ALTER TABLE {} {}", client.table("streams"), added(Dimension::window_only())),
+        format!("ALTER TABLE {} {}", client.table("samples"), added(Dimension::window_only())),
     ]
 }
 
@@ -111,9 +124,6 @@ const PARTITION: &str =
 /// are grouped by day and minutes by five minutes, because a range has some hours at each end and the newest
 /// minutes. Queries name this expression in their conditions.
 pub(super) const SLOT: &str = "multiIf(length < 60, intDiv(start, 5), length < 1440, intDiv(start, 1440), 0)";
-
-/// Empty if the country is unknown, and in rows from before countries were added.
-const COUNTRY: &str = "ADD COLUMN IF NOT EXISTS country LowCardinality(String)";
 
 /// Schema version that this collector creates.
 const SCHEMA_VERSION: u32 = 1;
@@ -132,11 +142,12 @@ mod tests {
     fn a_table_keeps_the_order_that_it_was_made_in() {
         let told_apart = "length, kept, site, start, use_case, provider, model, collector";
         let before_countries = newer_columns("t", told_apart);
+        let new = dimension::columns(Dimension::window_only());
         assert!(
-            before_countries.ends_with(&format!("MODIFY ORDER BY ({told_apart}, country)")),
+            before_countries.ends_with(&format!("MODIFY ORDER BY ({told_apart}, {new})")),
             "{before_countries}"
         );
-        let with_countries = newer_columns("t", &format!("{told_apart}, country"));
-        assert!(!with_countries.contains("ORDER BY"), "{with_countries}");
+        let with_all = newer_columns("t", &format!("{told_apart}, {new}"));
+        assert!(!with_all.contains("ORDER BY"), "{with_all}");
     }
 }

@@ -8,10 +8,11 @@ use std::ops::Range;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use crate::aggregate::series::{Series, UNKNOWN};
+use crate::aggregate::dimension::{Dimension, columns};
+use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::WindowStats;
+use crate::store::dimension_columns::series;
 use crate::store::error::StoreError;
-use crate::store::reader;
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask, ROLLUP_MINUTES};
 use crate::store::rollups::rows::{ROWS_AT_A_TIME, label, put};
 
@@ -40,12 +41,12 @@ pub(super) fn build(connection: &mut Connection, length: i64, due: DueRollup) ->
     let range = due.start..due.start + length;
     let shorter = ROLLUP_MINUTES.into_iter().rfind(|shorter| *shorter < length);
     let from = shorter.map_or(Parts::Windows, Parts::Sums);
-    let groups = groups(connection, from, GroupByMask::ALL, range.clone())?;
-    write(connection, GroupByMask::ALL, length, &range, (from, &groups))?;
+    let groups = groups(connection, from, GroupByMask::all(), range.clone())?;
+    write(connection, GroupByMask::all(), length, &range, (from, &groups))?;
     // Five-minute rollups: minutes are read only for the rollups by all labels, which the others are built
     // from.
-    let summed = self::groups(connection, Parts::Sums(length), GroupByMask::ALL, range.clone())?;
-    for mask in GroupByMask::each().filter(|mask| *mask != GroupByMask::ALL) {
+    let summed = self::groups(connection, Parts::Sums(length), GroupByMask::all(), range.clone())?;
+    for mask in GroupByMask::each().filter(|mask| *mask != GroupByMask::all()) {
         match shorter {
             Some(_) => {
                 let groups = self::groups(connection, from, mask, range.clone())?;
@@ -56,13 +57,13 @@ pub(super) fn build(connection: &mut Connection, length: i64, due: DueRollup) ->
             }
         }
     }
-    let countries = summed.keys().any(|series| series.country != UNKNOWN);
-    for mask in GroupByMask::COUNTRY_AND_ONE.into_iter().filter(|_| countries) {
+    let window_only = GroupByMask::known_in(summed.keys());
+    for mask in GroupByMask::pairs(window_only) {
         write(connection, mask, length, &range, (Parts::Sums(length), &fewer(&summed, mask)))?;
     }
     connection
-        .prepare_cached("UPDATE spans SET summed = ?3, countries = ?4 WHERE length = ?1 AND start = ?2")?
-        .execute(params![length, due.start, due.changes, countries])?;
+        .prepare_cached("UPDATE spans SET summed = ?3, window_only = ?4 WHERE length = ?1 AND start = ?2")?
+        .execute(params![length, due.start, due.changes, window_only])?;
     Ok(())
 }
 
@@ -73,29 +74,33 @@ fn groups(
     mask: GroupByMask,
     range: Range<i64>,
 ) -> Result<Groups, StoreError> {
+    let columns = columns(Dimension::all());
     let (query, values) = match from {
         Parts::Windows => (
-            "SELECT site, use_case, provider, model, country, id FROM series WHERE id IN
-                 (SELECT series FROM windows WHERE minute >= ?1 AND minute < ?2)",
+            format!(
+                "SELECT id, {columns} FROM series WHERE id IN
+                     (SELECT series FROM windows WHERE minute >= ?1 AND minute < ?2)"
+            ),
             vec![range.start, range.end],
         ),
         Parts::Sums(length) => (
-            "SELECT site, use_case, provider, model, country, id FROM labels WHERE kept = ?3 AND EXISTS
-                 (SELECT 1 FROM sums WHERE labels = id AND length = ?4 AND start >= ?1 AND start < ?2)",
+            format!(
+                "SELECT id, {columns} FROM labels WHERE kept = ?3 AND EXISTS
+                     (SELECT 1 FROM sums WHERE labels = id AND length = ?4 AND start >= ?1 AND start < ?2)"
+            ),
             vec![range.start, range.end, i64::from(mask.bits()), length],
         ),
     };
-    let mut statement = connection.prepare_cached(query)?;
-    let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
-        Ok((reader::series(row, 0)?, vec![row.get(5)?]))
-    })?;
+    let mut statement = connection.prepare_cached(&query)?;
+    let rows = statement
+        .query_map(rusqlite::params_from_iter(values), |row| Ok((series(row, 1)?, vec![row.get(0)?])))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn fewer(groups: &Groups, mask: GroupByMask) -> Groups {
     let mut fewer = Groups::new();
     for (series, from) in groups {
-        fewer.entry(mask.labels(series)).or_default().extend(from);
+        fewer.entry(mask.values(series)).or_default().extend(from);
     }
     fewer
 }

@@ -1,5 +1,6 @@
 //! The rollups that exist: their lengths, and the labels that each groups by.
 
+use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::series::Series;
 use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
@@ -9,79 +10,88 @@ pub(crate) const ROLLUP_MINUTES: [i64; 3] = [FIVE_MINUTES, HOUR_MINUTES, DAY_MIN
 
 pub(in crate::store) const FIVE_MINUTES: i64 = 5;
 
-/// Labels that a rollup groups by, beside the site; it sums over all values of the others. One bit each for
-/// use case, provider, model and country. The first three bits together include the country. A country is
-/// otherwise combined with at most one label: with two there would be about as many rollups as series.
+/// Dimensions that a rollup groups by, beside the site, one bit each; it sums over all values of the others. The bits
+/// of all labels together include the dimensions of windows only. Such a dimension is otherwise combined with at most
+/// one label: with two there would be about as many rollups as series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct GroupByMask(u8);
 
 impl GroupByMask {
-    const USE_CASE: u8 = 1;
-    const PROVIDER: u8 = 2;
-    const MODEL: u8 = 4;
+    /// The site alone.
+    pub(in crate::store) const NONE: Self = Self(0);
 
-    /// All labels, as minutes have.
-    pub(in crate::store) const ALL: Self = Self(7);
-    /// The highest mask that is published: by country and one more label there are about as many rollups as
-    /// series.
-    pub(in crate::store) const COUNTRY: Self = Self(8);
-
-    /// By country and one more label. Built only if a country is known; otherwise [`Self::ALL`] answers the
-    /// query.
-    pub(super) const COUNTRY_AND_ONE: [Self; 3] = [
-        Self(Self::COUNTRY.0 | Self::USE_CASE),
-        Self(Self::COUNTRY.0 | Self::PROVIDER),
-        Self(Self::COUNTRY.0 | Self::MODEL),
-    ];
-
-    /// The masks that every span has.
-    pub(super) fn each() -> impl Iterator<Item = Self> {
-        (0..=Self::COUNTRY.0).map(Self)
+    /// All dimensions, as minutes have.
+    pub(in crate::store) fn all() -> Self {
+        Self::labels().fold(Self(0), |all, label| Self(all.0 | label.0))
     }
 
-    /// The mask that answers a filter, optionally grouped by a column.
-    pub(in crate::store) fn of(filter: &Filter, column: Option<&str>) -> Self {
-        let bit = |name, asked: &Option<String>, bit| {
-            if asked.is_some() || column == Some(name) { bit } else { 0 }
-        };
-        let bits = bit("use_case", &filter.use_case, Self::USE_CASE)
-            | bit("provider", &filter.provider, Self::PROVIDER)
-            | bit("model", &filter.model, Self::MODEL);
-        match bit("country", &filter.country, Self::COUNTRY.0) {
-            0 => Self(bits),
-            country if bits.count_ones() <= 1 => Self(bits | country),
-            _ => Self::ALL,
-        }
+    /// The masks that every span has. These are published.
+    pub(in crate::store) fn each() -> impl Iterator<Item = Self> {
+        (0..=Self::all().0).map(Self).chain(Dimension::window_only().map(Self::bit))
     }
 
-    /// The mask that answers the same query if no country is known.
-    pub(in crate::store) fn without_countries(self) -> Self {
-        if Self::COUNTRY_AND_ONE.contains(&self) { Self::ALL } else { self }
+    /// The masks of one label and one of the dimensions in `window_only`. A span has those whose values are known in
+    /// it; otherwise [`Self::all`] answers the query.
+    pub(super) fn pairs(window_only: u8) -> impl Iterator<Item = Self> {
+        let dimensions = Dimension::window_only().map(Self::bit).filter(move |mask| mask.0 & window_only > 0);
+        dimensions.flat_map(|dimension| Self::labels().map(move |label| Self(dimension.0 | label.0)))
     }
 
-    /// The published mask that answers the query; `countries` says whether rollups by country exist.
-    pub(in crate::store) fn in_cluster(self, countries: bool) -> Self {
-        match self {
-            Self::COUNTRY if countries => self,
-            _ if self.0 & Self::COUNTRY.0 > 0 => Self::ALL,
-            _ => self,
-        }
+    /// The mask that answers a filter, optionally grouped by a dimension.
+    pub(in crate::store) fn of(filter: &Filter, by: Option<Dimension>) -> Self {
+        let asked = filter.restricted().map(|(dimension, _)| dimension).chain(by);
+        Self(asked.fold(0, |bits, dimension| bits | Self::bit(dimension).0)).in_file(Self::window_only())
+    }
+
+    /// The mask that answers the same query in a span of the file that has the [pairs](Self::pairs) of `window_only`.
+    pub(in crate::store) fn in_file(self, window_only: u8) -> Self {
+        let is_built = Self::each().chain(Self::pairs(window_only)).any(|mask| mask == self);
+        if is_built { self } else { Self::all() }
+    }
+
+    /// The published mask that answers the same query in a span with rollups by the dimensions in `window_only`.
+    pub(in crate::store) fn in_cluster(self, window_only: u8) -> Self {
+        let is_published =
+            self.0 & Self::window_only() & !window_only == 0 && Self::each().any(|mask| mask == self);
+        if is_published { self } else { Self::all() }
+    }
+
+    /// Bits of all dimensions of windows only.
+    pub(in crate::store) fn window_only() -> u8 {
+        Dimension::window_only().fold(0, |bits, dimension| bits | Self::bit(dimension).0)
+    }
+
+    /// Bits of the dimensions of windows only that have a known value in one of the series.
+    pub(super) fn known_in<'a>(series: impl IntoIterator<Item = &'a Series>) -> u8 {
+        let known =
+            |series: &'a Series| Dimension::window_only().filter(|dimension| series[*dimension] != UNKNOWN);
+        series.into_iter().flat_map(known).fold(0, |bits, dimension| bits | Self::bit(dimension).0)
     }
 
     pub(in crate::store) const fn bits(self) -> u8 {
         self.0
     }
 
-    pub(super) fn labels(self, series: &Series) -> Series {
-        let keep = |bit, label: &String| if self.0 & bit > 0 { label.clone() } else { String::new() };
-        let countries = self == Self::ALL || self.0 & Self::COUNTRY.0 > 0;
-        Series {
-            site: series.site.clone(),
-            use_case: keep(Self::USE_CASE, &series.use_case),
-            provider: keep(Self::PROVIDER, &series.provider),
-            model: keep(Self::MODEL, &series.model),
-            country: if countries { series.country.clone() } else { String::new() },
+    /// The values of the dimensions that it groups by; the others are empty.
+    pub(super) fn values(self, series: &Series) -> Series {
+        let mut values = series.clone();
+        if self != Self::all() {
+            for dimension in Dimension::all().filter(|dimension| *dimension != Dimension::Site) {
+                if self.0 & Self::bit(dimension).0 == 0 {
+                    values[dimension].clear();
+                }
+            }
         }
+        values
+    }
+
+    fn labels() -> impl Iterator<Item = Self> {
+        Dimension::labels().map(Self::bit).filter(|mask| mask.0 > 0)
+    }
+
+    /// Its bit; the site, which all rollups group by, has none.
+    pub(in crate::store) fn bit(dimension: Dimension) -> Self {
+        Self(((1_u16 << dimension as u16) >> 1) as u8)
     }
 }
 

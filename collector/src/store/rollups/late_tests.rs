@@ -13,9 +13,10 @@ use super::sealed_hours::{end_of_sealed, seal};
 use super::*;
 use crate::aggregate::aggregator::{Aggregator, StoredState};
 use crate::aggregate::cumulative_stats::CumulativeStats;
+use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::StoredSample;
-use crate::aggregate::series::{SeriesId, UNKNOWN};
+use crate::aggregate::series::SeriesId;
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Config, Sync};
@@ -231,9 +232,9 @@ proptest! {
                     exact.add(report, true);
                 }
             }
-            let country = country.map(str::to_owned);
-            for model in [None, Some(UNKNOWN.to_owned())] {
-                let filter = Filter { country: country.clone(), model, ..Filter::default() };
+            let all = Filter::default();
+            let filter = country.map_or(all.clone(), |country| all.with(Dimension::Country, country));
+            for filter in [filter.clone(), filter.with(Dimension::Model, UNKNOWN)] {
                 for longest in [HOUR_MINUTES, DAY_MINUTES] {
                     let all = counting.all(&filter, longest);
                     prop_assert_eq!(all.outcomes().collect::<Vec<_>>(), exact.outcomes().collect::<Vec<_>>());

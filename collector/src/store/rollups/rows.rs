@@ -4,17 +4,17 @@ use rusqlite::{Connection, params};
 
 use super::key::{GroupByMask, span_start};
 use crate::aggregate::series::Series;
+use crate::store::dimension_columns::{insert_into, with_series};
 use crate::store::error::StoreError;
 use crate::time::HOUR_MINUTES;
 
 /// Id of these labels; creates the row if it is missing.
 pub(super) fn label(connection: &Connection, mask: GroupByMask, labels: &Series) -> rusqlite::Result<i64> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO labels (kept, site, use_case, provider, model, country) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
-    )?;
-    let Series { site, use_case, provider, model, country } = labels;
-    statement.query_row(params![mask.bits(), site, use_case, provider, model, country], |row| row.get(0))
+    let mut statement = connection.prepare_cached(&format!(
+        "{} ON CONFLICT DO UPDATE SET kept = kept RETURNING id",
+        insert_into("labels", "kept")
+    ))?;
+    statement.query_row(with_series(&mask.bits(), labels), |row| row.get(0))
 }
 
 /// Writes an encoded rollup, replacing an earlier one.

@@ -2,10 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::WindowStats;
+use crate::store::dimension_columns::series_of;
 use crate::store::error::StoreError;
-use crate::store::reader;
 use crate::store::rollups::key::{GroupByMask, span_start};
 use crate::store::rollups::rows::{first_hour, label, put};
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
@@ -31,13 +32,13 @@ pub(in crate::store) fn sealed_hour(
     if !is_sealed(connection, hour)? {
         return Ok(None);
     }
-    let mut statement = connection.prepare_cached(
-        "SELECT tally FROM series JOIN labels USING (site, use_case, provider, model, country)
-             JOIN sums ON sums.labels = labels.id
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT tally FROM series JOIN labels USING ({}) JOIN sums ON sums.labels = labels.id
          WHERE series.id = ?1 AND kept = ?2 AND length = ?3 AND start = ?4",
-    )?;
+        columns(Dimension::all())
+    ))?;
     let sum = statement
-        .query_row(params![series, GroupByMask::ALL.bits(), HOUR_MINUTES, hour], |row| row.get(0))
+        .query_row(params![series, GroupByMask::all().bits(), HOUR_MINUTES, hour], |row| row.get(0))
         .optional()?;
     Ok(Some(sum.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?))
 }
@@ -53,21 +54,19 @@ pub(in crate::store) fn change_sealed_hour(
     let hour = span_start(minute, HOUR_MINUTES);
     let mut change = connection.prepare_cached(
         "UPDATE spans SET changes = changes + 1, summed = changes + 1
-         WHERE length = ?1 AND start = ?2 AND frozen RETURNING countries",
+         WHERE length = ?1 AND start = ?2 AND frozen RETURNING window_only",
     )?;
-    let countries = change.query_row([HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
+    let window_only = change.query_row([HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
     // The hour has expired since it was read, and this change with it.
-    let Some(countries) = countries else { return Ok(()) };
+    let Some(window_only) = window_only else { return Ok(()) };
     connection
         .prepare_cached("UPDATE spans SET changes = changes + 1 WHERE length = ?1 AND start = ?2")?
         .execute([DAY_MINUTES, span_start(minute, DAY_MINUTES)])?;
-    let labels = "SELECT site, use_case, provider, model, country FROM series WHERE id = ?1";
-    let labels = connection.prepare_cached(labels)?.query_row([series], |row| reader::series(row, 0))?;
-    let and_one: &[GroupByMask] = if countries { &GroupByMask::COUNTRY_AND_ONE } else { &[] };
+    let series = series_of(connection, series)?;
     let mut sum = connection
         .prepare_cached("SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
-    for mask in GroupByMask::each().chain(and_one.iter().copied()) {
-        let id = label(connection, mask, &mask.labels(&labels))?;
+    for mask in GroupByMask::each().chain(GroupByMask::pairs(window_only)) {
+        let id = label(connection, mask, &mask.values(&series))?;
         let held = sum.query_row([id, HOUR_MINUTES, hour], |row| row.get(0)).optional()?;
         let held =
             held.map_or_else(|| Ok(WindowStats::default()), |bytes: Vec<u8>| WindowStats::decode(&bytes))?;

@@ -8,10 +8,13 @@ use super::super::reader::{windows, windows_by};
 use super::super::schema;
 use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
 use super::*;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
+use crate::aggregate::series::Series;
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::WindowStats;
-use crate::store::query::{Dimension, Filter, WindowsQuery};
+use crate::store::dimension_columns::{insert_into, with_series};
+use crate::store::query::{Filter, WindowsQuery};
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
@@ -31,18 +34,18 @@ fn store() -> (tempfile::TempDir, Connection) {
     let mut connection = Connection::open(&file).unwrap();
     connection.execute_batch("PRAGMA journal_mode = memory; PRAGMA synchronous = off").unwrap();
     schema::migrate(&mut connection, &file).unwrap();
-    for (id, (use_case, provider, model, country)) in SERIES.into_iter().enumerate() {
-        let insert = "INSERT INTO series VALUES (?1, 'shop', ?2, ?3, ?4, ?5)";
-        connection.execute(insert, params![id as i64, use_case, provider, model, country]).unwrap();
+    for (id, values) in (0_u32..).zip(SERIES) {
+        let series = Series::new(values.map(str::to_owned));
+        connection.execute(&insert_into("series", "id"), with_series(&id, &series)).unwrap();
     }
     (folder, connection)
 }
 
-const SERIES: [(&str, &str, &str, &str); 4] = [
-    ("chat", "a", "m1", "unknown"),
-    ("chat", "a", "m2", "DE"),
-    ("coding", "a", "m1", "DE"),
-    ("coding", "b", "m3", "FR"),
+const SERIES: [[&str; Dimension::COUNT]; 4] = [
+    ["shop", "chat", "a", "m1", "unknown", "unknown"],
+    ["shop", "chat", "a", "m2", "DE", "m2-1"],
+    ["shop", "coding", "a", "m1", "DE", "m1-1"],
+    ["shop", "coding", "b", "m3", "FR", "unknown"],
 ];
 
 fn stats(ttft_ms: i64) -> WindowStats {
@@ -91,19 +94,28 @@ fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
     trim(connection, minute, limits).unwrap();
 }
 
-fn filters() -> [Filter; 10] {
-    let some = |text: &str| Some(text.to_owned());
+fn filters() -> [Filter; 14] {
     [
         Filter::default(),
-        Filter { site: some("shop"), model: some("m1"), ..Filter::default() },
-        Filter { use_case: some("coding"), provider: some("a"), ..Filter::default() },
-        Filter { use_case: some("chat"), provider: some("b"), ..Filter::default() },
-        Filter { use_case: some("chat"), provider: some("a"), model: some("m1"), ..Filter::default() },
-        Filter { country: some("DE"), ..Filter::default() },
-        Filter { country: some("DE"), use_case: some("coding"), ..Filter::default() },
-        Filter { country: some("FR"), provider: some("b"), ..Filter::default() },
-        Filter { country: some("unknown"), model: some("m1"), ..Filter::default() },
-        Filter { country: some("DE"), use_case: some("chat"), model: some("m2"), ..Filter::default() },
+        Filter::default().with(Dimension::Site, "shop").with(Dimension::Model, "m1"),
+        Filter::default().with(Dimension::UseCase, "coding").with(Dimension::Provider, "a"),
+        Filter::default().with(Dimension::UseCase, "chat").with(Dimension::Provider, "b"),
+        Filter::default()
+            .with(Dimension::UseCase, "chat")
+            .with(Dimension::Provider, "a")
+            .with(Dimension::Model, "m1"),
+        Filter::default().with(Dimension::Country, "DE"),
+        Filter::default().with(Dimension::Country, "DE").with(Dimension::UseCase, "coding"),
+        Filter::default().with(Dimension::Country, "FR").with(Dimension::Provider, "b"),
+        Filter::default().with(Dimension::Country, "unknown").with(Dimension::Model, "m1"),
+        Filter::default()
+            .with(Dimension::Country, "DE")
+            .with(Dimension::UseCase, "chat")
+            .with(Dimension::Model, "m2"),
+        Filter::default().with(Dimension::ResponseModel, "m2-1"),
+        Filter::default().with(Dimension::ResponseModel, "unknown"),
+        Filter::default().with(Dimension::ResponseModel, "m1-1").with(Dimension::UseCase, "coding"),
+        Filter::default().with(Dimension::ResponseModel, "m2-1").with(Dimension::Country, "DE"),
     ]
 }
 
@@ -116,7 +128,8 @@ fn rollups_by_country_begin_with_the_first_country() {
         put(&connection, minute, series as usize);
     }
     let mask = config::Store { windows_hours: 10_000, ..limits() };
-    let more = "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept > 8 AND start < ?1";
+    let more =
+        "SELECT count(*) FROM sums JOIN labels ON id = labels WHERE kept IN (9, 10, 12) AND start < ?1";
     let rows = |connection: &Connection, before: i64| -> i64 {
         connection.query_row(more, [before], |row| row.get(0)).unwrap()
     };
@@ -214,8 +227,8 @@ fn groups_add_up_to_the_whole() {
     fill(&connection);
     sum_all(&mut connection, NOW, &limits());
     let minutes = (NOW - 9 * DAY_MINUTES, NOW);
-    for dimension in Dimension::ALL {
-        let filter = Filter { site: Some("shop".to_owned()), ..Filter::default() };
+    for dimension in Dimension::all() {
+        let filter = Filter::default().with(Dimension::Site, "shop");
         let asked = WindowsQuery { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
         windows_by(&connection, &asked, dimension, |value, stats| {

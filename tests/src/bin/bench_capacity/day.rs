@@ -100,7 +100,7 @@ fn configuration() -> String {
         format!("[[sites]]\nname = \"{site}\"\nkeys = [\"{site}\"]\norigins = [\"loopback\"]\n")
     });
     format!(
-        "[journal]\nsync = \"normal\"\n[limits]\nmodels = 100000\nseries = 100000\n[store]\nsamples = 0\n{}",
+        "[journal]\nsync = \"normal\"\n[limits]\nmodels = 100000\nseries = 100000\nwindow_series = 100000\n[store]\nsamples = 0\n{}",
         sites.concat()
     )
 }
@@ -177,16 +177,16 @@ impl Beacon {
 const MOVE: &str = "
     BEGIN;
     CREATE TEMP TABLE moved AS
-        SELECT site, use_case, provider, substr(model, 6) AS model, country,
-            CAST(substr(model, 1, 4) AS INTEGER) AS at, stats
+        SELECT site, use_case, provider, substr(model, 6) AS model, country, response_model,
+            CAST(substr(model, 1, 4) AS INTEGER) AS at, tally
         FROM windows JOIN series ON id = series;
     DELETE FROM windows; DELETE FROM totals; DELETE FROM series; DELETE FROM remembered;
     DELETE FROM sums; DELETE FROM labels; DELETE FROM spans;
-    INSERT INTO series (id, site, use_case, provider, model, country)
+    INSERT INTO series (id, site, use_case, provider, model, country, response_model)
         SELECT row_number() OVER () - 1, *
-        FROM (SELECT DISTINCT site, use_case, provider, model, country FROM moved);
+        FROM (SELECT DISTINCT site, use_case, provider, model, country, response_model FROM moved);
     INSERT OR IGNORE INTO windows
-        SELECT :day + at, id, stats FROM moved JOIN series USING (site, use_case, provider, model, country)
+        SELECT :day + at, id, tally FROM moved JOIN series USING (site, use_case, provider, model, country, response_model)
         ORDER BY 1, 2;
     INSERT INTO spans (length, start, changes, summed)
         SELECT DISTINCT length, minute / length * length, 1, 0

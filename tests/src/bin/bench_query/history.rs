@@ -108,8 +108,8 @@ fn copy_days(store: &Connection, now: i64) -> Result<()> {
             [days],
         )?;
         store.execute(
-            "INSERT OR REPLACE INTO spans (length, start, changes, summed, frozen, countries)
-             SELECT length, start - 1440 * ?1, changes, summed, frozen, countries FROM spans_of_day",
+            "INSERT OR REPLACE INTO spans (length, start, changes, summed, frozen, window_only)
+             SELECT length, start - 1440 * ?1, changes, summed, frozen, window_only FROM spans_of_day",
             [days],
         )?;
     }
@@ -142,7 +142,11 @@ fn of_series(number: u64) -> StreamReport {
     let mut report = report(number);
     report.use_case = Some(format!("u{}", series % 4).into());
     report.provider = Some(format!("p{}", series / 4 % 5).into());
-    report.model = Some(format!("m{}", series / 20).into());
+    let model = format!("m{}", series / 20);
+    // Every tenth stream still has the version before.
+    report.response_model =
+        Some(format!("{model}-2026-{}", if number % 10 == 9 { "05" } else { "08" }).into());
+    report.model = Some(model.into());
     let ttft = 200.0 * 30f64.powf(spread);
     let mut gaps = Histogram::default();
     for gap in 1..40 {

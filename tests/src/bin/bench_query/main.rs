@@ -72,7 +72,7 @@ struct Question {
     limit_ms: f64,
 }
 
-const QUESTIONS: [Question; 15] = [
+const QUESTIONS: [Question; 18] = [
     Question { name: "summary", path: "/v1/summary?range=30d&site=demo", limit_ms: 100.0 },
     Question { name: "time series", path: "/v1/timeseries?range=30d&site=demo", limit_ms: 100.0 },
     Question { name: "time series by the hour", path: "/v1/timeseries?range=30d&step=3600", limit_ms: 500.0 },
@@ -91,7 +91,7 @@ const QUESTIONS: [Question; 15] = [
     },
     Question {
         name: "by provider, 7 days, against the week before",
-        path: "/v1/breakdown?range=7d&by=provider&against=week",
+        path: "/v1/breakdown?range=7d&by=provider&compare_to=week",
         limit_ms: 500.0,
     },
     Question { name: "by country", path: "/v1/breakdown?range=30d&by=country", limit_ms: 500.0 },
@@ -109,6 +109,21 @@ const QUESTIONS: [Question; 15] = [
     Question {
         name: "by model, of a country",
         path: "/v1/breakdown?range=30d&by=model&country=US",
+        limit_ms: 500.0,
+    },
+    Question {
+        name: "by response model",
+        path: "/v1/breakdown?range=30d&by=response_model",
+        limit_ms: 500.0,
+    },
+    Question {
+        name: "by use case, of a response model",
+        path: "/v1/breakdown?range=30d&by=use_case&response_model=m7-2026-08",
+        limit_ms: 500.0,
+    },
+    Question {
+        name: "by response model, of a model and a country",
+        path: "/v1/breakdown?range=30d&by=response_model&model=m7&country=US",
         limit_ms: 500.0,
     },
     // The most series that have one country: what is beyond the bound of each.

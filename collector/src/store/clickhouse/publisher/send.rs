@@ -1,10 +1,11 @@
 //! Sends rows of the outbox as inserts. A row leaves the outbox once ClickHouse has confirmed it.
 
 use super::super::outbox::{RollupRow, RollupSpan, SampleChange, SampleRow};
-use super::super::rows::{self, LABELS, Rows, Value, labels, stats_columns};
+use super::super::rows::{self, Rows, Value, dimensions, stats_columns};
 use super::super::schema::SEQ_NOS_PER_PARTITION;
 use super::round::PublishState;
 use crate::aggregate::dedup::SeqNo;
+use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::internal_metrics::{COUNTED, CountKey};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
@@ -25,7 +26,7 @@ impl PublishState {
             for window in &windows {
                 let sum = SumRow {
                     length: 1,
-                    mask: GroupByMask::ALL.bits().into(),
+                    mask: GroupByMask::all().bits().into(),
                     start: window.minute,
                     series: &window.series,
                 };
@@ -54,17 +55,17 @@ impl PublishState {
             }
             let mut rows = Rows::default();
             for span in &spans {
-                rows.push(&[
+                rows.push([
                     span.length.into(),
                     span.start.into(),
                     self.collector.as_str().into(),
                     u64::from(span.stands).into(),
-                    u64::from(span.stands).into(),
+                    u64::from(if span.stands { GroupByMask::window_only() } else { 0 }).into(),
                     self.version.into(),
                 ]);
             }
             if !rows.is_empty() {
-                let columns = "length, start, collector, stands, countries, version";
+                let columns = "length, start, collector, stands, window_only, version";
                 self.insert("spans", columns, rows.bytes())?;
             }
             self.outbox.mark_published(&spans)?;
@@ -95,26 +96,16 @@ impl PublishState {
     }
 
     fn push_sum(&self, rows: &mut Rows, sum: &SumRow<'_>, stats: &WindowStats) {
-        let [site, use_case, provider, model, country] = labels(sum.series);
-        let key: [Value<'_>; 10] = [
-            sum.length.into(),
-            sum.mask.into(),
-            sum.start.into(),
-            site,
-            use_case,
-            provider,
-            model,
-            country,
-            self.collector.as_str().into(),
-            self.version.into(),
-        ];
-        rows.push_stats(&key, stats);
+        let key = [sum.length.into(), sum.mask.into(), sum.start.into()];
+        let sender = [self.collector.as_str().into(), self.version.into()];
+        rows.push_stats(key.into_iter().chain(dimensions(sum.series)).chain(sender), stats);
     }
 
     fn insert_sums(&self, rows: &mut Rows) -> Result<(), StoreError> {
         if !rows.is_empty() {
             let stats = stats_columns(&Metric::ALL).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
-            let columns = format!("length, kept, start, {LABELS}, collector, version, {stats}");
+            let dimensions = columns(Dimension::all());
+            let columns = format!("length, kept, start, {dimensions}, collector, version, {stats}");
             self.insert("windows", &columns, rows.bytes())?;
         }
         *rows = Rows::default();
@@ -132,7 +123,7 @@ impl PublishState {
             if self.sent_counts.get(&count_key) != Some(&n) {
                 let [site, word] = [&key.site, &key.word].map(|text| Value::from(text.as_str()));
                 let collector = self.collector.as_str().into();
-                rows.push(&[count_key.0.into(), site, word, collector, n.into(), self.version.into()]);
+                rows.push([count_key.0.into(), site, word, collector, n.into(), self.version.into()]);
                 changed.push((count_key, n));
             }
         }
@@ -154,8 +145,7 @@ impl PublishState {
                 let (id_text, lot) = (format!("{id:032x}"), spread(*id));
                 let gone = SampleRow::default();
                 let row = row.as_ref().unwrap_or(&gone);
-                let [site, use_case, provider, model, country] = labels(&row.series);
-                rows.push(&[
+                let key = [
                     (*day).into(),
                     id_text.as_str().into(),
                     self.collector.as_str().into(),
@@ -164,17 +154,13 @@ impl PublishState {
                     lot.into(),
                     row.received_ms.into(),
                     row.outcome.as_str().into(),
-                    site,
-                    use_case,
-                    provider,
-                    model,
-                    country,
-                    row.report.as_str().into(),
-                    self.version.into(),
-                ]);
+                ];
+                let report = [row.report.as_str().into(), self.version.into()];
+                rows.push(key.into_iter().chain(dimensions(&row.series)).chain(report));
             }
             let columns = format!(
-                "day, id, collector, kinds, waited_ms, lot, received_ms, outcome, {LABELS}, report, version"
+                "day, id, collector, kinds, waited_ms, lot, received_ms, outcome, {}, report, version",
+                columns(Dimension::all())
             );
             self.insert("samples", &columns, rows.bytes())?;
             self.outbox.sent_samples(&samples)?;
@@ -191,8 +177,7 @@ impl PublishState {
             for (seq, stream, json) in self.stream_index.reports(from, to)? {
                 let id = format!("{:032x}", stream.id);
                 let is_open = u64::from(stream.finalized.is_none());
-                let [site, use_case, provider, model, country] = labels(self.outbox.series(stream.series)?);
-                rows.push(&[
+                let key = [
                     self.collector.as_str().into(),
                     seq.into(),
                     id.as_str().into(),
@@ -200,18 +185,15 @@ impl PublishState {
                     is_open.into(),
                     stream.received_ms.into(),
                     stream.outcome.as_str().into(),
-                    site,
-                    use_case,
-                    provider,
-                    model,
-                    country,
-                    json.as_str().into(),
-                    self.version.into(),
-                ]);
+                ];
+                let report = [json.as_str().into(), self.version.into()];
+                let series = self.outbox.series(stream.series)?;
+                rows.push(key.into_iter().chain(dimensions(series)).chain(report));
             }
             if !rows.is_empty() {
                 let columns = format!(
-                    "collector, place, id, rev, is_open, received_ms, outcome, {LABELS}, report, version"
+                    "collector, place, id, rev, is_open, received_ms, outcome, {}, report, version",
+                    columns(Dimension::all())
                 );
                 self.insert("streams", &columns, rows.bytes())?;
             }

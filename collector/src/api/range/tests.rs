@@ -1,12 +1,35 @@
 //! Tests of ranges, steps and comparison periods.
 
+use super::super::query_string::query;
 use super::*;
 
 const NOW_MS: i64 = 1_000_000 * MINUTE_MS + 30_500;
 
-fn params(pairs: &[(&str, &str)]) -> Params {
-    Params(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+query! {
+    /// All parameters that a range depends on.
+    RangeQuery {
+        range: AskedRange,
+        step: Option<Step>,
+        compare_to: Option<CompareTo>,
+    }
 }
+
+fn read(pairs: &[(&str, &str)]) -> Result<RangeQuery, ApiError> {
+    Given::of(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))?.all()
+}
+
+fn asked(pairs: &[(&str, &str)]) -> RangeQuery {
+    read(pairs).unwrap_or_else(|_| panic!("{pairs:?} is refused"))
+}
+
+impl RangeQuery {
+    fn in_steps(&self, minutes_from_ms: i64) -> (Range, i64) {
+        self.range.at(NOW_MS, minutes_from_ms).in_steps(self.step, self.compare_to).unwrap()
+    }
+}
+
+const RANGES: [(&str, i64); 6] =
+    [("15m", 15), ("1h", 60), ("6h", 360), ("24h", 1_440), ("7d", 10_080), ("30d", 43_200)];
 
 /// First time with minutes, in milliseconds, if minutes are kept for `hours` hours.
 fn minutes_of(hours: i64) -> i64 {
@@ -14,7 +37,7 @@ fn minutes_of(hours: i64) -> i64 {
 }
 
 fn minutes(pairs: &[(&str, &str)]) -> Option<(i64, i64)> {
-    let range = params(pairs).range_at(NOW_MS, minutes_of(1_000_000)).ok()?;
+    let range = read(pairs).ok()?.range.at(NOW_MS, minutes_of(1_000_000));
     Some((range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS))
 }
 
@@ -48,12 +71,12 @@ fn an_invalid_range_is_refused() {
 #[test]
 fn the_usual_step_makes_at_most_120_points() {
     for (name, length) in RANGES {
-        let asked = params(&[("range", name)]);
-        let (range, step_ms) = asked.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&asked).unwrap();
+        let asked = asked(&[("range", name)]);
+        let (range, step_ms) = asked.in_steps(minutes_of(48));
         let points = range.steps(step_ms) as i64;
         assert!(points <= 121 && points * step_ms >= length * MINUTE_MS, "{name}: {points}");
         assert_eq!(range.steps_from_ms % step_ms, 0);
-        let all = asked.range_at(NOW_MS, minutes_of(48)).unwrap();
+        let all = asked.range.at(NOW_MS, minutes_of(48));
         assert_eq!((range.from_ms, range.to_ms), (all.from_ms, all.to_ms), "it stays what was asked for");
     }
 }
@@ -63,9 +86,8 @@ fn the_usual_step_is_the_same_at_every_minute() {
     for (name, step_ms) in [("7d", 2 * HOUR_MS), ("30d", 6 * HOUR_MS)] {
         for minute in 0..60 {
             let now_ms = NOW_MS + minute * MINUTE_MS;
-            let asked = params(&[("range", name)]);
-            let (range, step) =
-                asked.range_at(now_ms, now_ms - 48 * HOUR_MS).unwrap().in_steps(&asked).unwrap();
+            let asked = asked(&[("range", name)]);
+            let (range, step) = asked.range.at(now_ms, now_ms - 48 * HOUR_MS).in_steps(None, None).unwrap();
             assert_eq!(step, step_ms, "{name}, {minute} minutes on");
             assert!(range.steps(step) <= 121, "{name}, {minute} minutes on: {}", range.steps(step));
         }
@@ -74,7 +96,7 @@ fn the_usual_step_is_the_same_at_every_minute() {
 
 #[test]
 fn the_period_before_is_as_long_and_ends_where_this_begins() {
-    let range = params(&[]).range_at(NOW_MS, minutes_of(48)).unwrap();
+    let range = asked(&[]).range.at(NOW_MS, minutes_of(48));
     let previous = range.earlier(CompareTo::Previous);
     assert_eq!(previous.to_ms, range.from_ms);
     assert_eq!(range.from_ms - previous.from_ms, range.to_ms - range.from_ms);
@@ -82,12 +104,12 @@ fn the_period_before_is_as_long_and_ends_where_this_begins() {
 
 #[test]
 fn a_range_beyond_the_kept_minutes_needs_hourly_steps() {
-    let week = params(&[("range", "7d")]).range_at(NOW_MS, minutes_of(48)).unwrap();
+    let week = asked(&[("range", "7d")]).range.at(NOW_MS, minutes_of(48));
     assert_eq!(week.from_ms % HOUR_MS, 0);
     assert!((0..HOUR_MS).contains(&(NOW_MS - 7 * 24 * HOUR_MS - week.from_ms)));
-    let fine = params(&[("range", "7d"), ("step", "1800")]);
-    assert!(fine.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&fine).is_err());
-    assert!(fine.range_at(NOW_MS, minutes_of(200)).unwrap().in_steps(&fine).is_ok());
+    let fine = asked(&[("range", "7d"), ("step", "1800")]);
+    assert!(fine.range.at(NOW_MS, minutes_of(48)).in_steps(fine.step, None).is_err());
+    assert!(fine.range.at(NOW_MS, minutes_of(200)).in_steps(fine.step, None).is_ok());
 }
 
 #[test]
@@ -95,10 +117,10 @@ fn a_compared_period_has_as_many_steps_on_hour_boundaries() {
     for (range, windows_hours, step_ms) in [("6h", 2, HOUR_MS), ("24h", 30, 2 * HOUR_MS)] {
         for (name, ms) in [("previous", None), ("day", Some(DAY_MS))] {
             let step = (step_ms / 1_000).to_string();
-            let asked = params(&[("range", range), ("step", step.as_str()), ("against", name)]);
-            let range = asked.range_at(NOW_MS, minutes_of(windows_hours)).unwrap();
-            let (range, step_ms) = range.in_steps(&asked).unwrap();
-            let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms).unwrap();
+            let asked = asked(&[("range", range), ("step", step.as_str()), ("compare_to", name)]);
+            let range = asked.range.at(NOW_MS, minutes_of(windows_hours));
+            let (range, step_ms) = range.in_steps(asked.step, asked.compare_to).unwrap();
+            let earlier = range.earlier_in_steps(asked.compare_to.unwrap(), step_ms).unwrap();
             assert_eq!((earlier.from_ms % HOUR_MS, earlier.steps_from_ms % HOUR_MS), (0, 0));
             assert!(earlier.to_ms > earlier.minutes_from_ms || earlier.to_ms % HOUR_MS == 0);
             assert_eq!(earlier.steps(step_ms), range.steps(step_ms));
@@ -113,8 +135,8 @@ fn a_compared_period_has_as_many_steps_on_hour_boundaries() {
 #[test]
 fn the_period_before_is_the_same_however_it_is_cut() {
     for step in ["60", "420", "600", "1800", "3600"] {
-        let asked = params(&[("from", "59994000000"), ("to", "59994780000"), ("step", step)]);
-        let (range, step_ms) = asked.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&asked).unwrap();
+        let asked = asked(&[("from", "59994000000"), ("to", "59994780000"), ("step", step)]);
+        let (range, step_ms) = asked.in_steps(minutes_of(48));
         let earlier = range.earlier_in_steps(CompareTo::Previous, step_ms).unwrap();
         let whole = range.earlier(CompareTo::Previous);
         assert_eq!((earlier.from_ms, earlier.to_ms), (whole.from_ms, whole.to_ms), "{step}");
@@ -124,10 +146,10 @@ fn the_period_before_is_the_same_however_it_is_cut() {
     for ago in 609..=690 {
         let (from, to) = ((1_000_000 - ago) * MINUTE_MS, (1_000_000 - ago + 609) * MINUTE_MS);
         let (from, to) = (from.to_string(), to.to_string());
-        let asked = params(&[("from", from.as_str()), ("to", to.as_str()), ("step", "3600")]);
+        let asked = asked(&[("from", from.as_str()), ("to", to.as_str()), ("step", "3600")]);
         for windows_hours in [11, 12, 15, 20, 48] {
-            let whole = asked.range_at(NOW_MS, minutes_of(windows_hours)).unwrap();
-            let (range, step_ms) = whole.in_steps(&asked).unwrap();
+            let whole = asked.range.at(NOW_MS, minutes_of(windows_hours));
+            let (range, step_ms) = whole.in_steps(asked.step, asked.compare_to).unwrap();
             let earlier = range.earlier_in_steps(CompareTo::Previous, step_ms).unwrap();
             let whole = whole.earlier(CompareTo::Previous);
             let at = format!("{ago} minutes ago, {windows_hours} h");
@@ -142,10 +164,10 @@ fn the_period_before_is_the_same_however_it_is_cut() {
 #[test]
 fn a_compared_period_has_as_many_steps_by_default() {
     for (range, _) in RANGES {
-        for against in ["previous", "day", "week"] {
-            let asked = params(&[("range", range), ("against", against)]);
-            let (range, step_ms) = asked.range_at(NOW_MS, minutes_of(48)).unwrap().in_steps(&asked).unwrap();
-            let earlier = range.earlier_in_steps(asked.against().unwrap().unwrap(), step_ms);
+        for compare_to in ["previous", "day", "week"] {
+            let asked = asked(&[("range", range), ("compare_to", compare_to)]);
+            let (range, step_ms) = asked.in_steps(minutes_of(48));
+            let earlier = range.earlier_in_steps(asked.compare_to.unwrap(), step_ms);
             assert_eq!(earlier.unwrap().steps(step_ms), range.steps(step_ms));
         }
     }
@@ -161,8 +183,8 @@ fn no_window_reaches_over_a_step() {
         ("24h", Some(90 * MINUTE_MS), 5),
         ("1h", Some(MINUTE_MS), 1),
     ] {
-        let asked = params(&[("range", range)]);
-        let range = asked.range_at(NOW_MS, minutes_of(48)).unwrap();
+        let asked = asked(&[("range", range)]);
+        let range = asked.range.at(NOW_MS, minutes_of(48));
         let steps_from_ms = step_ms.map_or(range.from_ms, |step_ms| range.from_ms / step_ms * step_ms);
         let range = Range { steps_from_ms, ..range };
         assert_eq!(range.windows(&filter, step_ms, &[]).longest, longest, "{step_ms:?}");
@@ -171,8 +193,8 @@ fn no_window_reaches_over_a_step() {
 
 #[test]
 fn the_day_before_is_the_same_hours() {
-    let asked = params(&[("against", "day")]);
-    let range = asked.range_at(NOW_MS, minutes_of(48)).unwrap();
-    let before = range.earlier(asked.against().unwrap().unwrap());
+    let asked = asked(&[("compare_to", "day")]);
+    let range = asked.range.at(NOW_MS, minutes_of(48));
+    let before = range.earlier(asked.compare_to.unwrap());
     assert_eq!((range.from_ms - before.from_ms, range.to_ms - before.to_ms), (86_400_000, 86_400_000));
 }

@@ -1,0 +1,198 @@
+//! Reads the query string of a request into the typed parameters of its route. An unknown name is rejected: if it
+//! were ignored, the response would look right and be wrong.
+
+use std::collections::BTreeMap;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde_json::{Value, json};
+
+use crate::http::error::{ApiError, Reason};
+
+/// One query parameter, or several that make one value. [`query!`] makes the parameters of a route from them.
+pub(crate) trait FromQuery: Sized {
+    /// The parameters as OpenAPI parameter objects.
+    fn openapi() -> Vec<Value>;
+
+    /// Takes the parameters out of `given` and checks them.
+    fn read(given: &mut Given) -> Result<Self, ApiError>;
+}
+
+/// A query parameter with one value. Read it as an `Option` if it may be absent without a default.
+pub(super) trait Param: Sized + 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const DEFAULT: Option<&'static str> = None;
+
+    fn accepts() -> Accepts<Self>;
+}
+
+/// Accepted values of a parameter.
+pub(super) enum Accepts<T> {
+    Words(Vec<(&'static str, T)>),
+    /// Whole numbers up to and including `max`, and the value of each.
+    Whole {
+        min: i64,
+        max: i64,
+        multiple_of: i64,
+        value: fn(i64) -> T,
+    },
+}
+
+/// Declares the query parameters of a route: a struct whose fields are parameters.
+macro_rules! query {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty,)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $name { $($field: $kind,)* }
+
+        const _: () = {
+            use $crate::api::query_string::{FromQuery, Given};
+
+            impl FromQuery for $name {
+                fn openapi() -> Vec<serde_json::Value> {
+                    [$(<$kind>::openapi(),)*].concat()
+                }
+
+                fn read(given: &mut Given) -> Result<Self, ApiError> {
+                    Ok(Self { $($field: <$kind>::read(given)?,)* })
+                }
+            }
+        };
+    };
+}
+pub(super) use query;
+
+/// Extracts the query parameters of a route.
+pub(crate) struct Query<Q>(pub(crate) Q);
+
+impl<Q: FromQuery, S: Send + Sync> FromRequestParts<S> for Query<Q> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+        let pairs = pairs.map_err(|_| bad("the query string cannot be parsed"))?.0;
+        Given::of(pairs)?.all().map(Self)
+    }
+}
+
+/// Parameters of a request that are not read yet, by name.
+pub(crate) struct Given(BTreeMap<String, String>);
+
+impl Given {
+    pub(super) fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, ApiError> {
+        let mut given = BTreeMap::new();
+        for (name, value) in pairs {
+            if given.contains_key(&name) {
+                return Err(bad(format!("parameter `{}` is given twice", shorten(&name))));
+            }
+            given.insert(name, value);
+        }
+        Ok(Self(given))
+    }
+
+    /// Reads all parameters and rejects every other name.
+    pub(super) fn all<Q: FromQuery>(mut self) -> Result<Q, ApiError> {
+        let query = Q::read(&mut self)?;
+        match self.0.keys().next() {
+            Some(name) => Err(bad(format!("unknown parameter `{}`", shorten(name)))),
+            None => Ok(query),
+        }
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
+        self.0.remove(name)
+    }
+}
+
+/// No parameters.
+impl FromQuery for () {
+    fn openapi() -> Vec<Value> {
+        Vec::new()
+    }
+
+    fn read(_: &mut Given) -> Result<Self, ApiError> {
+        Ok(())
+    }
+}
+
+impl<T: Param> FromQuery for T {
+    fn openapi() -> Vec<Value> {
+        let default = T::DEFAULT.map(|word| format!(" Default {word}.")).unwrap_or_default();
+        vec![parameter(T::NAME, &format!("{}{default}", T::ABOUT), &T::accepts().schema())]
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
+        let text = given.text(T::NAME).or_else(|| T::DEFAULT.map(str::to_owned));
+        let text = text.ok_or_else(|| bad(format!("parameter `{}` is missing", T::NAME)))?;
+        let accepts = T::accepts();
+        let expected = accepts.expected();
+        accepts.parse(&text).ok_or_else(|| bad(format!("`{}` must be {expected}", T::NAME)))
+    }
+}
+
+impl<T: Param> FromQuery for Option<T> {
+    fn openapi() -> Vec<Value> {
+        T::openapi()
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
+        given.0.contains_key(T::NAME).then(|| T::read(given)).transpose()
+    }
+}
+
+impl<T> Accepts<T> {
+    pub(super) fn words(words: impl IntoIterator<Item = (&'static str, T)>) -> Self {
+        Self::Words(words.into_iter().collect())
+    }
+
+    fn schema(&self) -> Value {
+        match self {
+            Self::Words(_) => json!({ "type": "string", "enum": self.names() }),
+            Self::Whole { min, max, multiple_of, .. } => json!({
+                "type": "integer", "minimum": min, "maximum": max, "multipleOf": multiple_of,
+            }),
+        }
+    }
+
+    fn parse(self, text: &str) -> Option<T> {
+        match self {
+            Self::Words(words) => words.into_iter().find(|(word, _)| *word == text).map(|(_, value)| value),
+            Self::Whole { min, max, multiple_of, value } => {
+                let number = text.parse().ok()?;
+                ((min..=max).contains(&number) && number % multiple_of == 0).then(|| value(number))
+            }
+        }
+    }
+
+    /// Completes a sentence that begins with "must be".
+    fn expected(&self) -> String {
+        match self {
+            Self::Words(_) => format!("one of {}", self.names().join(", ")),
+            Self::Whole { min, max, multiple_of: 1, .. } => format!("a whole number from {min} to {max}"),
+            Self::Whole { min, max, multiple_of, .. } => {
+                format!("a multiple of {multiple_of} from {min} to {max}")
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        match self {
+            Self::Words(words) => words.iter().map(|(word, _)| *word).collect(),
+            Self::Whole { .. } => Vec::new(),
+        }
+    }
+}
+
+/// An OpenAPI parameter object.
+pub(super) fn parameter(name: &str, about: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "query", "description": about, "schema": schema })
+}
+
+/// Error response for an invalid query.
+pub(super) fn bad(message: impl Into<std::borrow::Cow<'static, str>>) -> ApiError {
+    ApiError::new(Reason::BadQuery, message)
+}
+
+fn shorten(name: &str) -> String {
+    name.chars().take(40).collect()
+}

@@ -1,0 +1,47 @@
+//! SQL of the SQLite file for the columns of the dimensions: reads, writes and filters them.
+
+use rusqlite::{Connection, Params, Row, ToSql, params_from_iter};
+
+use crate::aggregate::dimension::{Dimension, columns};
+use crate::aggregate::series::{Series, SeriesId};
+use crate::store::query::Filter;
+
+/// Reads a series from the columns of the dimensions, which begin at `first`.
+pub(super) fn series(row: &Row<'_>, first: usize) -> rusqlite::Result<Series> {
+    let mut values = [const { String::new() }; Dimension::COUNT];
+    for (at, value) in values.iter_mut().enumerate() {
+        *value = row.get(first + at)?;
+    }
+    Ok(Series::new(values))
+}
+
+/// The series with this number.
+pub(super) fn series_of(connection: &Connection, id: SeriesId) -> rusqlite::Result<Series> {
+    let query = format!("SELECT {} FROM series WHERE id = ?1", columns(Dimension::all()));
+    connection.prepare_cached(&query)?.query_row([id], |row| series(row, 0))
+}
+
+/// A statement that inserts one number and the values of a series, as [`with_series`] gives them.
+pub(super) fn insert_into(table: &str, number: &str) -> String {
+    let places: String = (0..Dimension::COUNT).map(|at| format!(", ?{}", at + 2)).collect();
+    format!("INSERT INTO {table} ({number}, {}) VALUES (?1{places})", columns(Dimension::all()))
+}
+
+/// Parameters of [`insert_into`].
+pub(super) fn with_series<'a>(number: &'a dyn ToSql, series: &'a Series) -> impl Params {
+    let values = series.values().iter().map(|value| value as &dyn ToSql);
+    params_from_iter([number].into_iter().chain(values))
+}
+
+/// A filter as a condition on a row of `series`. Its parameters follow `before` others: see [`with_filter`].
+pub(super) fn in_filter(before: usize) -> String {
+    let condition =
+        |(dimension, at): (Dimension, usize)| format!("(?{at} IS NULL OR {} = ?{at})", dimension.name());
+    Dimension::all().zip(before + 1..).map(condition).collect::<Vec<_>>().join(" AND ")
+}
+
+/// Parameters of a statement with [`in_filter`].
+pub(super) fn with_filter<'a>(before: &[&'a dyn ToSql], filter: &'a Filter) -> impl Params {
+    let values = filter.values().iter().map(|value| value as &dyn ToSql);
+    params_from_iter(before.iter().copied().chain(values).collect::<Vec<_>>())
+}
