@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::params::{CompareTo, FromMs, LATEST_MS, LONGEST_MS, RangeLength, Step, ToMs};
+use super::params::{CompareTo, FromMs, LONGEST_MS, RangeLength, Step, ToMs};
 use super::query_string::{FromQuery, Given, bad};
 use super::state::ApiState;
 use crate::aggregate::metric::Metric;
