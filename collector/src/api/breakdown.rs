@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::{Format, Limit};
+use super::params::{CompareTo, Format, Limit};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
-use super::range::{AskedRange, CompareTo, Range};
+use super::range::{AskedRange, Range};
 use super::ratio::{Ratio, share};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::Format;
+use super::params::{CompareTo, Format};
 use super::percentiles::Quantiles;
 use super::query_string::{Query, query};
-use super::range::{AskedRange, CompareTo, Range};
+use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;

@@ -4,13 +4,16 @@ use beacon::Outcome;
 use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
-use super::range::{CompareTo, LATEST_MS, LONGEST_MS};
 use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::http::error::ApiError;
 use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
+
+/// In the year 5138. Later times could overflow arithmetic.
+pub(super) const LATEST_MS: i64 = 100_000_000_000_000;
+pub(super) const LONGEST_MS: i64 = 400 * DAY_MS;
 
 /// Length of a range that ends now.
 pub(super) struct RangeLength {
@@ -123,6 +126,15 @@ impl Param for Dimension {
     fn accepts() -> Accepts<Self> {
         Accepts::words(DIMENSIONS.each_ref().map(|spec| (spec.name, spec.dimension)))
     }
+}
+
+/// The period that a range is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CompareTo {
+    /// The period directly before the range. If it has hourly windows only, it is moved back by whole hours.
+    Previous,
+    /// The period `ms` earlier, at the same time of day.
+    Earlier { ms: i64 },
 }
 
 impl Param for CompareTo {

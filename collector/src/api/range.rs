@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::params::{FromMs, RangeLength, Step, ToMs};
+use super::params::{CompareTo, FromMs, LONGEST_MS, RangeLength, Step, ToMs};
 use super::query_string::{FromQuery, Given, bad};
 use super::state::ApiState;
 use crate::aggregate::metric::Metric;
@@ -42,15 +42,6 @@ pub(super) struct Range {
     /// Earlier times have hourly windows only.
     #[serde(skip)]
     minutes_from_ms: i64,
-}
-
-/// The period that a range is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CompareTo {
-    /// The period directly before the range. If it has hourly windows only, it is moved back by whole hours.
-    Previous,
-    /// The period `ms` earlier, at the same time of day.
-    Earlier { ms: i64 },
 }
 
 /// `None` without `range`, `from` and `to`.
@@ -246,10 +237,6 @@ const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
 
 const USUAL_POINTS: i64 = 120;
 const MOST_POINTS: i64 = 3_000;
-pub(super) const LONGEST_MS: i64 = 400 * DAY_MS;
-
-/// In the year 5138. Later times could overflow arithmetic.
-pub(super) const LATEST_MS: i64 = 100_000_000_000_000;
 
 #[cfg(test)]
 mod tests;

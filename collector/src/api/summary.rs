@@ -7,9 +7,10 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::params::CompareTo;
 use super::percentiles::Quantiles;
 use super::query_string::{Query, query};
-use super::range::{AskedRange, CompareTo, Range};
+use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use super::stream_stats::{Errors, StreamStats};

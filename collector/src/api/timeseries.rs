@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::{Format, Step};
+use super::params::{CompareTo, Format, Step};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
-use super::range::{AskedRange, CompareTo, Range};
+use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
