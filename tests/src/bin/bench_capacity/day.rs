@@ -72,9 +72,9 @@ impl Day {
         };
         let (of_minutes, of_sums) = (pages("windows")?, pages("sums")?);
         let mut statement = store.prepare(
-            "SELECT site, 1, count(*), sum(length(stats)) FROM windows JOIN series ON id = series GROUP BY 1
+            "SELECT site, 1, count(*), sum(length(tally)) FROM windows JOIN series ON id = series GROUP BY 1
              UNION ALL
-             SELECT site, length, count(*), sum(length(stats)) FROM sums JOIN labels ON id = labels GROUP BY 1, 2
+             SELECT site, length, count(*), sum(length(tally)) FROM sums JOIN labels ON id = labels GROUP BY 1, 2
              ORDER BY 2, 3",
         )?;
         let windows = statement.query_map([], |row| {
