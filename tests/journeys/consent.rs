@@ -89,7 +89,7 @@ async fn signals(stage: &Stage) -> Result<()> {
         let id = read(stage).await?;
         stage.collector.final_report(&id).await?;
     }
-    // The books are about a second behind.
+    // The counters are about a second behind.
     eventually("beacons of the two that were asked", || async {
         (received(stage).await.ok()? >= before + 2).then_some(())
     })

@@ -56,7 +56,7 @@ pub fn is_eligible(report: &Value) -> bool {
     !matches!(outcome(report), "aborted" | "abandoned" | "unobserved")
 }
 
-/// Judged, and not complete.
+/// Eligible, and not complete.
 #[must_use]
 pub fn is_error(report: &Value) -> bool {
     is_eligible(report) && outcome(report) != "complete"

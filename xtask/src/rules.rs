@@ -28,7 +28,7 @@ const RULES: [Rule; 6] = [
     Rule { name: "import-cycles", is_enabled: true, violations: structure::cycles },
     Rule { name: "layers", is_enabled: true, violations: structure::upward_imports },
     Rule { name: "test-names", is_enabled: true, violations: language::long_test_names },
-    Rule { name: "retired-words", is_enabled: false, violations: language::retired_words },
+    Rule { name: "retired-words", is_enabled: true, violations: language::retired_words },
     Rule { name: "wide-lines", is_enabled: true, violations: markdown::wide_lines },
     Rule { name: "links", is_enabled: true, violations: markdown::broken_links },
 ];

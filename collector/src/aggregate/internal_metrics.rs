@@ -338,7 +338,7 @@ const MOST: u64 = u64::MAX >> 10;
 pub(crate) const ACCEPTED: &str = "accepted";
 
 /// Streams that a peer counts and that are in the cumulative statistics here.
-pub(crate) const IN_CUMULATIVE: &str = "totalled";
+pub(crate) const IN_CUMULATIVE: &str = "in_cumulative";
 
 /// Losses in a journal: the end that was being written and never answered, a damaged range, and the last
 /// report of an open stream.

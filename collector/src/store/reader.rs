@@ -57,11 +57,11 @@ fn each_window(
     let value = by.map_or("''", Dimension::name);
     let in_filter = in_filter(4);
     let minutes_of = format!(
-        "SELECT minute, {value}, tally FROM windows CROSS JOIN series ON series.id = windows.series
+        "SELECT minute, {value}, stats FROM windows CROSS JOIN series ON series.id = windows.series
          WHERE ?1 IS NOT NULL AND ?2 = 1 AND minute >= ?3 AND minute < ?4 AND {in_filter}"
     );
     let sums_of = format!(
-        "SELECT start, {value}, tally FROM labels CROSS JOIN sums ON sums.labels = labels.id
+        "SELECT start, {value}, stats FROM labels CROSS JOIN sums ON sums.labels = labels.id
          WHERE kept = ?1 AND length = ?2 AND start >= ?3 AND start < ?4 AND {in_filter}"
     );
     let mask = GroupByMask::of(filter, by);
@@ -131,7 +131,7 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnap
 fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f64>, StoreError> {
     let is_whole = Dimension::window_only().map(|dimension| format!(" AND whole.{} = ?2", dimension.name()));
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT whole.id, tally FROM windows JOIN series AS part ON part.id = windows.series
+        "SELECT whole.id, stats FROM windows JOIN series AS part ON part.id = windows.series
          JOIN series AS whole USING ({}) WHERE minute >= ?1{}",
         columns(Dimension::labels()),
         is_whole.collect::<String>()

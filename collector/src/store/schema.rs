@@ -50,7 +50,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
              UPDATE labels SET {name} = '{UNKNOWN}' WHERE kept = {all};
              INSERT INTO labels (kept, site, {name})
                  SELECT {alone}, site, '{UNKNOWN}' FROM labels WHERE kept = {none};
-             INSERT INTO sums SELECT new.id, length, start, tally
+             INSERT INTO sums SELECT new.id, length, start, stats
                  FROM labels AS old JOIN labels AS new ON new.kept = {alone} AND new.site = old.site
                  JOIN sums ON sums.labels = old.id WHERE old.kept = {none};",
             all = GroupByMask::all().bits(),
@@ -67,7 +67,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 }
 
 /// Number of the first schema in [`LAYOUTS`]. Earlier ones were never released.
-const FIRST: i64 = 2;
+const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
 const LAYOUTS: [&str; 9] = [
@@ -78,7 +78,7 @@ const LAYOUTS: [&str; 9] = [
         id INTEGER PRIMARY KEY, site TEXT NOT NULL, use_case TEXT NOT NULL, provider TEXT NOT NULL,
         model TEXT NOT NULL, UNIQUE (site, use_case, provider, model));
     CREATE TABLE windows (
-        minute INTEGER NOT NULL, series INTEGER NOT NULL, tally BLOB NOT NULL,
+        minute INTEGER NOT NULL, series INTEGER NOT NULL, stats BLOB NOT NULL,
         PRIMARY KEY (minute, series)) WITHOUT ROWID;
     CREATE TABLE totals (series INTEGER PRIMARY KEY, total BLOB NOT NULL);
     CREATE TABLE counts (
@@ -96,7 +96,7 @@ const LAYOUTS: [&str; 9] = [
         id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, site TEXT NOT NULL, use_case TEXT NOT NULL,
         provider TEXT NOT NULL, model TEXT NOT NULL, UNIQUE (kept, site, use_case, provider, model));
     CREATE TABLE sums (
-        labels INTEGER NOT NULL, length INTEGER NOT NULL, start INTEGER NOT NULL, tally BLOB NOT NULL,
+        labels INTEGER NOT NULL, length INTEGER NOT NULL, start INTEGER NOT NULL, stats BLOB NOT NULL,
         PRIMARY KEY (labels, length, start)) WITHOUT ROWID;
 ",
     "
@@ -144,7 +144,7 @@ const LAYOUTS: [&str; 9] = [
     INSERT INTO labels (kept, site, use_case, provider, model, country)
         SELECT 8, site, '', '', '', 'unknown' FROM labels WHERE kept = 0;
     INSERT INTO sums
-        SELECT countries.id, length, start, tally
+        SELECT countries.id, length, start, stats
         FROM labels AS site JOIN labels AS countries ON countries.kept = 8 AND countries.site = site.site
         JOIN sums ON labels = site.id WHERE site.kept = 0;
 ",

@@ -238,7 +238,7 @@ impl StoredState for Writer {
             return Ok(Window::of_hour(stats));
         }
         let mut statement =
-            self.connection.prepare_cached("SELECT tally FROM windows WHERE minute = ?1 AND series = ?2")?;
+            self.connection.prepare_cached("SELECT stats FROM windows WHERE minute = ?1 AND series = ?2")?;
         let found: Option<Vec<u8>> =
             statement.query_row(params![at.minute, at.series], |row| row.get(0)).optional()?;
         let stats = found.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(&bytes))?;
@@ -277,7 +277,7 @@ fn write_counted(
     let mut outbox = transaction
         .prepare_cached("INSERT OR REPLACE INTO outbox (minute, series, mark) VALUES (?1, ?2, ?3)")?;
     let mut window = transaction
-        .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, tally) VALUES (?1, ?2, ?3)")?;
+        .prepare_cached("INSERT OR REPLACE INTO windows (minute, series, stats) VALUES (?1, ?2, ?3)")?;
     let mut touched = None;
     for (key, Window { stats, before }) in &changes.windows {
         if let Some(before) = before {

@@ -115,7 +115,7 @@ impl Outbox {
     pub(super) fn windows(&mut self) -> Result<Vec<ChangedWindow>, StoreError> {
         let snapshot = self.connection.unchecked_transaction()?;
         let mut statement = snapshot.prepare_cached(&format!(
-            "SELECT minute, outbox.series, mark, tally, {}
+            "SELECT minute, outbox.series, mark, stats, {}
              FROM outbox JOIN windows USING (minute, series) JOIN series ON id = outbox.series LIMIT ?1",
             columns(Dimension::all())
         ))?;
@@ -176,7 +176,7 @@ impl Outbox {
         // With its sign, `kept` uses no index: only the order of ids makes pieces possible.
         let masks: Vec<_> = GroupByMask::each().map(|mask| mask.bits().to_string()).collect();
         let mut statement = self.connection.prepare_cached(&format!(
-            "SELECT id, kept, tally, {} FROM labels CROSS JOIN sums ON sums.labels = id
+            "SELECT id, kept, stats, {} FROM labels CROSS JOIN sums ON sums.labels = id
              WHERE id >= ?1 AND length = ?2 AND start = ?3 AND +kept IN ({}) ORDER BY id",
             columns(Dimension::all()),
             masks.join(", ")

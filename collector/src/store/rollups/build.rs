@@ -144,7 +144,7 @@ fn merged(
     };
     match from {
         Parts::Windows => {
-            let window = "SELECT tally FROM windows WHERE minute = ?1 AND series = ?2";
+            let window = "SELECT stats FROM windows WHERE minute = ?1 AND series = ?2";
             let mut window = connection.prepare_cached(window)?;
             for (minute, id) in range.clone().flat_map(|minute| ids.iter().map(move |id| (minute, *id))) {
                 let mut rows = window.query([minute, id])?;
@@ -153,7 +153,7 @@ fn merged(
         }
         Parts::Sums(length) => {
             let sums =
-                "SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start >= ?3 AND start < ?4";
+                "SELECT stats FROM sums WHERE labels = ?1 AND length = ?2 AND start >= ?3 AND start < ?4";
             let mut sums = connection.prepare_cached(sums)?;
             for id in ids {
                 let mut rows = sums.query([*id, length, range.start, range.end])?;

@@ -26,7 +26,7 @@ pub(super) fn put(
     sum: &[u8],
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO sums (labels, length, start, tally) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT OR REPLACE INTO sums (labels, length, start, stats) VALUES (?1, ?2, ?3, ?4)",
     )?;
     statement.execute(params![label, length, start, sum])?;
     Ok(())

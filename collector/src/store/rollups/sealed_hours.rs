@@ -33,7 +33,7 @@ pub(in crate::store) fn sealed_hour(
         return Ok(None);
     }
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT tally FROM series JOIN labels USING ({}) JOIN sums ON sums.labels = labels.id
+        "SELECT stats FROM series JOIN labels USING ({}) JOIN sums ON sums.labels = labels.id
          WHERE series.id = ?1 AND kept = ?2 AND length = ?3 AND start = ?4",
         columns(Dimension::all())
     ))?;
@@ -64,7 +64,7 @@ pub(in crate::store) fn change_sealed_hour(
         .execute([DAY_MINUTES, span_start(minute, DAY_MINUTES)])?;
     let series = series_of(connection, series)?;
     let mut sum = connection
-        .prepare_cached("SELECT tally FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
+        .prepare_cached("SELECT stats FROM sums WHERE labels = ?1 AND length = ?2 AND start = ?3")?;
     for mask in GroupByMask::each().chain(GroupByMask::pairs(window_only)) {
         let id = label(connection, mask, &mask.values(&series))?;
         let held = sum.query_row([id, HOUR_MINUTES, hour], |row| row.get(0)).optional()?;

@@ -72,9 +72,9 @@ impl Day {
         };
         let (of_minutes, of_sums) = (pages("windows")?, pages("sums")?);
         let mut statement = store.prepare(
-            "SELECT site, 1, count(*), sum(length(tally)) FROM windows JOIN series ON id = series GROUP BY 1
+            "SELECT site, 1, count(*), sum(length(stats)) FROM windows JOIN series ON id = series GROUP BY 1
              UNION ALL
-             SELECT site, length, count(*), sum(length(tally)) FROM sums JOIN labels ON id = labels GROUP BY 1, 2
+             SELECT site, length, count(*), sum(length(stats)) FROM sums JOIN labels ON id = labels GROUP BY 1, 2
              ORDER BY 2, 3",
         )?;
         let windows = statement.query_map([], |row| {
@@ -178,7 +178,7 @@ const MOVE: &str = "
     BEGIN;
     CREATE TEMP TABLE moved AS
         SELECT site, use_case, provider, substr(model, 6) AS model, country, response_model,
-            CAST(substr(model, 1, 4) AS INTEGER) AS at, tally
+            CAST(substr(model, 1, 4) AS INTEGER) AS at, stats
         FROM windows JOIN series ON id = series;
     DELETE FROM windows; DELETE FROM totals; DELETE FROM series; DELETE FROM remembered;
     DELETE FROM sums; DELETE FROM labels; DELETE FROM spans;
@@ -186,7 +186,7 @@ const MOVE: &str = "
         SELECT row_number() OVER () - 1, *
         FROM (SELECT DISTINCT site, use_case, provider, model, country, response_model FROM moved);
     INSERT OR IGNORE INTO windows
-        SELECT :day + at, id, tally FROM moved JOIN series USING (site, use_case, provider, model, country, response_model)
+        SELECT :day + at, id, stats FROM moved JOIN series USING (site, use_case, provider, model, country, response_model)
         ORDER BY 1, 2;
     INSERT INTO spans (length, start, changes, summed)
         SELECT DISTINCT length, minute / length * length, 1, 0

@@ -41,7 +41,7 @@ pub(crate) async fn a_day(folder: &Path) -> Result<i64> {
     ensure!(collector.terminate().await? == Some(0), "the collector did not stop well");
 
     let store = Connection::open(folder.join(FILE))?;
-    let hours_ago = "INSERT OR REPLACE INTO windows SELECT minute - 60 * ?1, series, tally FROM copied";
+    let hours_ago = "INSERT OR REPLACE INTO windows SELECT minute - 60 * ?1, series, stats FROM copied";
     store.execute_batch("CREATE TEMP TABLE copied AS SELECT * FROM windows; BEGIN")?;
     for hours in 1..48 {
         store.execute(hours_ago, [hours])?;
@@ -50,7 +50,7 @@ pub(crate) async fn a_day(folder: &Path) -> Result<i64> {
     // The last hour is as busy as may be: every series in every minute. Yesterday, which will be copied to the
     // days before it, stays a usual day, also just after midnight.
     let minutes_ago = "INSERT OR IGNORE INTO windows
-        SELECT minute - ?1, series, tally FROM copied WHERE minute - ?1 >= ?2";
+        SELECT minute - ?1, series, stats FROM copied WHERE minute - ?1 >= ?2";
     for minutes in 1..60 {
         store.execute(minutes_ago, [minutes, yesterday(now) + 1_440])?;
     }
@@ -104,7 +104,7 @@ fn copy_days(store: &Connection, now: i64) -> Result<()> {
     store.execute_batch("BEGIN")?;
     for days in 1..DAYS {
         store.execute(
-            "INSERT OR REPLACE INTO sums SELECT labels, length, start - 1440 * ?1, tally FROM sums_of_day",
+            "INSERT OR REPLACE INTO sums SELECT labels, length, start - 1440 * ?1, stats FROM sums_of_day",
             [days],
         )?;
         store.execute(
@@ -122,7 +122,7 @@ pub(crate) const fn yesterday(now: i64) -> i64 {
     (now / 1440 - 1) * 1440
 }
 
-/// By lot, the n-th with 1/n of what the first has: as users are spread, many in few countries.
+/// A random country: the n-th is 1/n as frequent as the first, as users are spread.
 fn country(number: u64) -> &'static str {
     // Fibonacci hashing: 53 bits of it make a number below 1.
     let lot = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1_u64 << 53) as f64;
