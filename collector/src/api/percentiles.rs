@@ -141,6 +141,7 @@ mod tests {
     use beacon::StreamReport;
 
     use super::*;
+    use crate::aggregate::judgement::Judgement;
 
     #[test]
     fn the_gaps_of_a_few_streams_bound_nothing() {
@@ -149,7 +150,7 @@ mod tests {
             let mut gaps = Histogram::default();
             (0..200).for_each(|_| gaps.record(gap_ms));
             let report = StreamReport { gaps: Some(gaps), ttft_ms: Some(gap_ms), ..StreamReport::new("0") };
-            stats.add(&report, true);
+            stats.add(&report, Judgement::WITHIN_SLO);
         }
         let gaps = Percentiles::of(&stats, Metric::InterChunkLatency);
         assert_eq!((gaps.n, gaps.p95_ms.is_some(), gaps.intervals.is_some()), (400, true, false));
