@@ -27,6 +27,7 @@ mod streams;
 mod summary;
 mod targets_in_view;
 mod timeseries;
+mod use_case_status;
 
 pub(crate) use abandonment::abandonment;
 pub(crate) use breakdown::breakdown;
@@ -37,7 +38,7 @@ pub(crate) use ingest_accounting::accounting;
 pub(crate) use integrity::integrity;
 pub(crate) use live::live;
 pub(crate) use openapi::openapi;
-pub(crate) use slo::slo;
+pub(crate) use slo::{alerts, slo};
 pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;

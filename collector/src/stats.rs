@@ -2,3 +2,4 @@
 
 pub(crate) mod binomial;
 pub(crate) mod kaplan_meier;
+pub(crate) mod onset;

@@ -94,7 +94,10 @@ impl Judgement {
             Some(false) => 1,
             Some(true) => 2,
         };
-        self.within_slo as u16 | pace << 1 | cause_bits(self.wait_cause) << 3 | cause_bits(self.pace_cause) << 7
+        self.within_slo as u16
+            | pace << 1
+            | cause_bits(self.wait_cause) << 3
+            | cause_bits(self.pace_cause) << 7
     }
 
     /// The judgement of these [bits](Self::to_bits). `None` if they are not valid.
@@ -179,7 +182,8 @@ impl WaitParts {
     /// The largest part of a wait. Decoding is none of a wait for the first token.
     fn largest(&self, wait: Metric) -> Cause {
         let parts = self.0.into_iter().filter(|(cause, _)| *cause != Cause::Decode || wait == Metric::E2e);
-        let larger = |largest: (Cause, f64), part: (Cause, f64)| if part.1 > largest.1 { part } else { largest };
+        let larger =
+            |largest: (Cause, f64), part: (Cause, f64)| if part.1 > largest.1 { part } else { largest };
         parts.reduce(larger).map_or(Cause::NotVisible, |(cause, _)| cause)
     }
 }
@@ -260,17 +264,23 @@ mod tests {
         let blocked = |long_frames_ms| {
             Some(PageLifecycle { long_frames_ms: Some(long_frames_ms), ..PageLifecycle::default() })
         };
-        let arrived = |wait_ms| {
-            Some(NetworkTiming { wait_ms: Some(wait_ms), ..NetworkTiming::default() })
-        };
+        let arrived = |wait_ms| Some(NetworkTiming { wait_ms: Some(wait_ms), ..NetworkTiming::default() });
         let cases = [
             ("queue", StreamReport { server: server(Some(1_800.0), 2_400.0), ..slow() }, Cause::ServerQueue),
-            ("prefill", StreamReport { server: server(Some(200.0), 2_400.0), ..slow() }, Cause::ServerCompute),
+            (
+                "prefill",
+                StreamReport { server: server(Some(200.0), 2_400.0), ..slow() },
+                Cause::ServerCompute,
+            ),
             ("unsplit", StreamReport { server: server(None, 2_400.0), ..slow() }, Cause::Server),
             ("slow network", StreamReport { server: server(Some(10.0), 300.0), ..slow() }, Cause::Network),
             (
                 "long frames",
-                StreamReport { server: server(Some(10.0), 300.0), page_lifecycle: blocked(2_500.0), ..slow() },
+                StreamReport {
+                    server: server(Some(10.0), 300.0),
+                    page_lifecycle: blocked(2_500.0),
+                    ..slow()
+                },
                 Cause::MainThread,
             ),
             ("no long frames", StreamReport { network_timing: arrived(200.0), ..slow() }, Cause::MainThread),

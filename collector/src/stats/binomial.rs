@@ -45,7 +45,7 @@ fn probabilities(n: u64, p: f64) -> impl Iterator<Item = f64> {
 }
 
 /// Wilson's lower bound. For large counts it differs from the exact one by less than a thousandth.
-fn wilson_bound(count: u64, all: u64) -> f64 {
+pub(crate) fn wilson_bound(count: u64, all: u64) -> f64 {
     let (all, share) = (all as f64, count as f64 / all as f64);
     let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
     (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
@@ -54,7 +54,7 @@ fn wilson_bound(count: u64, all: u64) -> f64 {
 /// One-sided error probability of the lower bound.
 const CHANCE: f64 = 0.05;
 /// 95 % quantile of the standard normal distribution.
-const Z: f64 = 1.645;
+pub(crate) const Z: f64 = 1.645;
 /// Largest count for the exact bound. Each term costs a logarithm and a power per halving: about a
 /// millisecond in all.
 const MAX_EXACT: u64 = 1_000;

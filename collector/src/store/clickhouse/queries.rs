@@ -42,36 +42,37 @@ impl ClusterTables {
         asked: &WindowsQuery<'_>,
         mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, None, |start, _, stats| each(start, stats))
+        self.sums(asked, [], |start, [], stats| each(start, stats))
     }
 
-    /// Calls `each` with the sums over the range, and the value of the dimension in each.
-    pub(in crate::store) fn windows_by(
+    /// Calls `each` with the sums over the range, and their values of the dimensions.
+    pub(in crate::store) fn windows_by<const N: usize>(
         &self,
         asked: &WindowsQuery<'_>,
-        dimension: Dimension,
-        mut each: impl FnMut(&str, &WindowStats),
+        by: [Dimension; N],
+        mut each: impl FnMut([&str; N], &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, Some(dimension), |_, value, stats| each(value, stats))
+        self.sums(asked, by, |_, values, stats| each(values, stats))
     }
 
-    fn sums(
+    /// Without dimensions, sums keep the starts of their windows.
+    fn sums<const N: usize>(
         &self,
         asked: &WindowsQuery<'_>,
-        by: Option<Dimension>,
-        mut each: impl FnMut(i64, &str, &WindowStats),
+        by: [Dimension; N],
+        mut each: impl FnMut(i64, [&str; N], &WindowStats),
     ) -> Result<(), StoreError> {
         let pieces = self.pieces(asked)?;
         if pieces.is_empty() {
             return Ok(());
         }
-        let mask = GroupByMask::of(asked.filter, by);
-        let (start, value) = match by.map(|by| (by.is_window_only(), by.name())) {
-            Some((true, column)) => ("0", format!("if({column} = '', '{UNKNOWN}', {column})")),
-            Some((false, column)) => ("0", column.to_owned()),
-            None => ("start", "''".to_owned()),
-        };
-        let mut query = format!("SELECT {start} AS at, {value} AS value");
+        let mask = GroupByMask::of(asked.filter, &by);
+        let start = if N == 0 { "start" } else { "0" };
+        let values = by.map(|by| match (by.is_window_only(), by.name()) {
+            (true, column) => format!("if({column} = '', '{UNKNOWN}', {column})"),
+            (false, column) => column.to_owned(),
+        });
+        let mut query = format!("SELECT {start} AS at, [{}]::Array(String) AS groups", values.join(", "));
         for (name, sum, _) in stats_columns(asked.metrics) {
             let _infallible = write!(query, ", {sum}({name})");
         }
@@ -81,14 +82,14 @@ impl ClusterTables {
         // therefore filter before `FINAL` picks the last version, and only matching rows are read as a whole.
         let _infallible = write!(
             query,
-            " FROM {} FINAL PREWHERE ({}){} GROUP BY at, value ORDER BY at, value",
+            " FROM {} FINAL PREWHERE ({}){} GROUP BY at, groups ORDER BY at, groups",
             self.client.table("windows"),
             pieces.join(" OR "),
             in_filter(asked.filter)
         );
         self.client.query(&query)?.lines().try_for_each(|line| {
-            let (start, value, stats) = rows::summed(line, asked.metrics)?;
-            each(start, &value, &stats);
+            let (start, values, stats) = rows::summed::<N>(line, asked.metrics)?;
+            each(start, values.each_ref().map(String::as_str), &stats);
             Ok(())
         })
     }

@@ -118,7 +118,7 @@ impl Counting {
     fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
         let asked = WindowsQuery { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
         let mut all = WindowStats::default();
-        windows(&self.sums, &asked, |_, stats| all.merge(stats)).unwrap();
+        windows(&self.sums, &asked, [], |_, [], stats| all.merge(stats)).unwrap();
         all
     }
 }
