@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_between_two_buckets_is_named_with_those_that_can_be() {
+    fn a_target_between_two_buckets_is_refused_with_valid_ones() {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(1_700.0), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_with_targets_of_its_own_is_judged_by_them_alone() {
+    fn a_site_with_targets_of_its_own_has_its_own_rules() {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(500.0), ..Targets::default() };
         config.sites[0].targets.insert("chat".to_owned(), targets);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_promise_has_its_rules() {
+    fn every_objective_has_its_rules() {
         let mut config = Config::default();
         let targets = Targets { integrity: Some(0.99), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_that_cannot_sound_is_left_out_and_named() {
+    fn an_alert_that_cannot_fire_is_left_out_and_named() {
         let mut config = Config::default();
         let targets = Targets { availability: Some(0.9), ..Targets::default() };
         config.targets.insert("some\nchat".to_owned(), targets);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_case_of_any_words_stays_one_text() {
+    fn a_use_case_with_quotes_stays_one_string() {
         let mut config = Config::default();
         config
             .targets

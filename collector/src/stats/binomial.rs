@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn where_counts_are_large_the_bound_is_as_good_as_exact() {
+    fn the_bound_of_large_counts_is_close_to_the_exact_one() {
         for all in [1_001, 2_000, 100_000, 10_000_000] {
             let (exact, near) = (lower_bound(1_000, all), wilson_bound(1_000, all));
             assert!(near >= exact && near < exact * 1.001, "{all}: {near}, {exact}");

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_keeps_the_order_that_it_was_made_in() {
+    fn a_table_keeps_its_original_sort_order() {
         let told_apart = "length, kept, site, start, use_case, provider, model, collector";
         let before_countries = newer_columns("t", told_apart);
         let new = dimension::columns(Dimension::window_only());
