@@ -112,7 +112,9 @@ const ROUTES: [Route; 12] = [
     },
 ];
 
-fn document() -> Value {
+/// The document, without a server.
+#[must_use]
+pub fn document() -> Value {
     // OpenAPI 3.1 uses JSON Schema 2020-12 unchanged.
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();

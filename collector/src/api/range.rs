@@ -47,7 +47,7 @@ pub(super) struct Range {
 /// `None` without `range`, `from` and `to`.
 impl FromQuery for Option<AskedRange> {
     fn openapi() -> Vec<Value> {
-        [RangeLength::openapi(), FromMs::openapi(), ToMs::openapi()].concat()
+        [Option::<RangeLength>::openapi(), FromMs::openapi(), ToMs::openapi()].concat()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -71,7 +71,7 @@ impl FromQuery for Option<AskedRange> {
 
 impl FromQuery for AskedRange {
     fn openapi() -> Vec<Value> {
-        Option::<Self>::openapi()
+        [RangeLength::openapi(), FromMs::openapi(), ToMs::openapi()].concat()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {

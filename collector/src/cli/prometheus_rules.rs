@@ -14,7 +14,7 @@ use crate::config::targets::{self, Targets};
 use crate::export::prometheus::names;
 use crate::slo::alert::WaitAlert;
 use crate::slo::error_budget::{BurnRateAlert, ENOUGH_FAILURES, FEWEST_FAILURES, Objective};
-use crate::stats::binomial::Z;
+use crate::stats::Z_95;
 
 /// A target that no rule can be written for.
 #[derive(Debug, thiserror::Error)]
@@ -317,7 +317,8 @@ impl Shares {
             Counted::Bad(bad) => count(bad),
             Counted::Good(good) => format!("({all} - {})", count(good)),
         };
-        let (share, z2) = (self.over(length), Z * Z);
+        let (share, z2) = (self.over(length), Z_95 * Z_95);
+        let z = rounded(Z_95);
         let (half, quarter, whole) = (rounded(z2 / 2.0), rounded(z2 / 4.0), rounded(z2));
         let allowed = rounded(allowed);
         // `increase` extrapolates to the ends of the window, so a whole number may be a little less.
@@ -325,7 +326,7 @@ impl Shares {
         format!(
             "({bad} > {enough} or {bad} > {fewest} and \
              ({share} + {half} / {all} \
-             - {Z} * sqrt(({share}) * (1 - ({share})) / {all} + {quarter} / {all} ^ 2)) \
+             - {z} * sqrt(({share}) * (1 - ({share})) / {all} + {quarter} / {all} ^ 2)) \
              / (1 + {whole} / {all}) > {allowed})"
         )
     }
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_with_targets_of_its_own_is_judged_by_them_alone() {
+    fn a_site_with_targets_of_its_own_has_its_own_rules() {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(500.0), ..Targets::default() };
         config.sites[0].targets.insert("chat".to_owned(), targets);
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn every_promise_has_its_rules() {
+    fn every_objective_has_its_rules() {
         let mut config = Config::default();
         let targets = Targets { integrity: Some(0.99), ..Targets::default() };
         config.targets.insert("chat".to_owned(), targets);
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_that_cannot_sound_is_left_out_and_named() {
+    fn an_alert_that_cannot_fire_is_left_out_and_named() {
         let mut config = Config::default();
         let targets = Targets { availability: Some(0.9), ..Targets::default() };
         config.targets.insert("some\nchat".to_owned(), targets);
@@ -450,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_case_of_any_words_stays_one_text() {
+    fn a_use_case_with_quotes_stays_one_string() {
         let mut config = Config::default();
         config
             .targets

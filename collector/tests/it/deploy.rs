@@ -56,7 +56,7 @@ fn member_of_a_cluster() -> TestCollector {
 }
 
 #[tokio::test]
-async fn alerts_ask_for_metrics_that_there_are() {
+async fn alerts_query_only_existing_metrics() {
     let collector = TestCollector::with(|config| config.limits.models = 1);
     // One of everything that may go wrong: a metric without a series is not there.
     let dropped = Some(Dropped { send_failed: 1, ..Dropped::default() });

@@ -24,7 +24,7 @@ async fn two_hundred(collector: &TestCollector) {
 }
 
 #[tokio::test]
-async fn a_budget_says_what_is_left_and_how_fast_it_goes() {
+async fn a_budget_has_its_remaining_share_and_burn_rates() {
     let collector = TestCollector::new();
     two_hundred(&collector).await;
     let slo = collector.json("/v1/slo").await;
@@ -68,7 +68,7 @@ async fn a_budget_is_of_one_use_case_and_refuses_a_range() {
 }
 
 #[tokio::test]
-async fn a_site_can_promise_more_than_the_others() {
+async fn a_site_can_have_stricter_targets_than_others() {
     let collector = TestCollector::with(|config| {
         let strict = Targets { ttft_p95_ms: Some(400.0), integrity: Some(0.9), ..Targets::default() };
         config.sites[0].targets.insert("chat".to_owned(), strict);

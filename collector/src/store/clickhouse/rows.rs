@@ -219,7 +219,7 @@ mod tests {
     use crate::aggregate::judgement::Judgement;
 
     #[test]
-    fn a_row_gives_back_the_tally_it_was_made_of() {
+    fn a_row_decodes_to_the_window_stats_it_encodes() {
         let mut stats = WindowStats::default();
         for ttft_ms in [0.0, 0.25, 812.5, 1e6] {
             let report = StreamReport {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_lacks_columns_or_has_unknown_words_is_no_tally() {
+    fn a_row_with_missing_columns_or_unknown_words_is_refused() {
         for line in ["", "[]", "[1,\"\",{\"complete\":1}]", "{}"] {
             assert!(summed::<0>(line, &Metric::ALL).is_err(), "{line}");
         }

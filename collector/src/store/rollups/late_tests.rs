@@ -199,7 +199,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn sums_are_those_of_the_latest_revisions_whenever_minutes_go(
+    fn rollups_count_latest_revisions_whenever_minutes_expire(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut counting = Counting::new();

@@ -172,7 +172,7 @@ fn rollups_are_exactly_their_minutes() {
 }
 
 #[test]
-fn minutes_go_and_their_hours_stay() {
+fn minutes_expire_and_their_hours_stay() {
     let (_folder, mut connection) = store();
     fill(&connection);
     let range = (NOW - 9 * DAY_MINUTES, NOW);
@@ -258,7 +258,7 @@ fn rollups_older_than_the_history_are_dropped() {
 }
 
 #[test]
-fn minutes_longer_kept_than_the_history_still_go() {
+fn minutes_kept_longer_than_the_history_still_expire() {
     let (_folder, mut connection) = store();
     fill(&connection);
     let limits = config::Store { history_days: 1, ..limits() };
