@@ -36,6 +36,7 @@ pub(crate) use histogram::histogram;
 pub(crate) use ingest_accounting::accounting;
 pub(crate) use integrity::integrity;
 pub(crate) use live::live;
+pub use openapi::document as openapi_document;
 pub(crate) use openapi::openapi;
 pub(crate) use slo::slo;
 pub(crate) use streams::{stream, streams};

@@ -24,6 +24,7 @@ import {
 } from "../src/charts/chart-captions";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
+const ERROR = 0.0109;
 const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000 };
 
 function series(...points: Partial<SeriesPoint>[]): Timeseries {
@@ -38,6 +39,7 @@ function series(...points: Partial<SeriesPoint>[]): Timeseries {
     from: 0,
     to: points.length * 60_000,
     step_ms: 60_000,
+    relative_error: ERROR,
     metric: "ttfv",
     targets: TARGETS,
     points: filled,
@@ -112,6 +114,7 @@ describe("the caption of the time series", () => {
 describe("the caption of the histogram", () => {
   const answer: HistogramAnswer = {
     metric: "ttfv",
+    relative_error: ERROR,
     n: 100,
     targets: TARGETS,
     buckets: [
@@ -166,8 +169,10 @@ describe("the caption of censored waits", () => {
 });
 
 it("the comparison gives both sides and the overhead", () => {
-  const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2 });
+  const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2, relative_error: ERROR });
   const answer: Compare = {
+    from: 0,
+    to: 60_000,
     streams: 42,
     matched: 40,
     sources: {},
@@ -229,6 +234,9 @@ describe("the caption of the breakdown", () => {
     ...more,
   });
   const answer = (...groups: Group[]): Breakdown => ({
+    from: 0,
+    to: 60_000,
+    relative_error: ERROR,
     by: "model",
     metric: "ttfv",
     targets: TARGETS,

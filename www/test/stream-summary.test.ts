@@ -5,7 +5,7 @@ import { fieldsOf } from "../src/stream/fields";
 import { missingGapsReason, streamSummary } from "../src/stream/stream-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
-const NOTHING = { chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0, country: "unknown" };
+const NOTHING = { site: "demo", chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0, country: "unknown" };
 const EMPTY: StreamReport = { v: 1, id: "0", outcome: "empty", ...NOTHING };
 const WHOLE: StreamReport = {
   ...EMPTY,

@@ -15,6 +15,7 @@ use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::ratio::{Ratio, share};
+use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::dimension::Dimension;
@@ -29,7 +30,9 @@ use crate::store::query::Filter;
 pub(crate) struct Breakdown {
     #[serde(flatten)]
     range: Range,
+    #[schemars(schema_with = "schema::dimension")]
     by: &'static str,
+    #[schemars(schema_with = "schema::metric")]
     metric: &'static str,
     relative_error: f64,
     #[serde(flatten)]
@@ -65,6 +68,7 @@ struct Group {
 
 /// The same value in the comparison period.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EarlierGroup")]
 struct Earlier {
     streams: u64,
     #[serde(flatten)]

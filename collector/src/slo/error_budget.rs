@@ -98,6 +98,7 @@ impl SliCount {
 /// How urgently people must know of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "AlertSeverity")]
 pub(crate) enum Severity {
     /// Notify the person on call immediately.
     Page,

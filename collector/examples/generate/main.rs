@@ -1,16 +1,21 @@
-//! Writes the dashboard's lists of metrics and dimensions. With `--check` it writes nothing and fails if a file is not
-//! up to date. Run by `cargo xtask generate` and `check`.
+//! Writes the dashboard's lists of metrics and dimensions, and its types of the API's responses. With `--check` it
+//! writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and `check`.
+
+mod typescript;
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names};
+use serde_json::Value;
+
+use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names, openapi_document};
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../www/src/api");
     let check = env::args().any(|argument| argument == "--check");
-    for (file, new) in [("metrics.ts", metrics()), ("dimensions.ts", dimensions())] {
+    let files = [("metrics.ts", metrics()), ("dimensions.ts", dimensions()), ("schemas.ts", schemas())];
+    for (file, new) in files {
         let path = folder.join(file);
         let old = fs::read_to_string(&path).unwrap_or_default();
         assert!(!check || new == old, "{} is not up to date, run `cargo xtask generate`", path.display());
@@ -31,6 +36,14 @@ export type Dimension = (typeof DIMENSIONS)[number];
 ",
         names.join(", ")
     )
+}
+
+fn schemas() -> String {
+    let document: Value = openapi_document();
+    let part =
+        |path| document.pointer(path).and_then(Value::as_object).expect("an OpenAPI document has this part");
+    let responses = typescript::responses(part("/paths"));
+    format!("{SCHEMAS_HEAD}{}{responses}", typescript::declarations(part("/components/schemas")))
 }
 
 fn metrics() -> String {
@@ -67,6 +80,12 @@ fn entry(text: &mut String, metric: &MetricDefinition, labels: &MetricLabels) {
 }
 
 const HEAD: &str = "// Generated from collector/src/aggregate/metric.rs by `cargo xtask generate`.\n\n";
+const SCHEMAS_HEAD: &str = "\
+/**
+ * Types of the responses of the `/v1` routes. Times are Unix milliseconds; an absent value is not known. Generated from
+ * `/openapi.json` by `cargo xtask generate`.
+ */
+";
 const LABELS: &str = "
 export interface MetricLabels {
   /** Label in the selector. */
