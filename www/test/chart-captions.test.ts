@@ -13,6 +13,7 @@ import {
   compareCaption,
   comparisonCaption,
   describeView,
+  exceedsItsShare,
   histogramCaption,
   kmAdjustedCaption,
   lowSampleCaption,
@@ -245,12 +246,22 @@ describe("the caption of the breakdown", () => {
   });
 
   it("names the slowest group and the largest impact", () => {
-    const [fast, slow] = [group("fast", 800, { excess_share: -0.2 }), group("slow", 2400, { excess_share: 0.2 })];
+    const impact = { excess_share: 0.2, excess_share_ci_lower: 0.1 };
+    const [fast, slow] = [group("fast", 800, { excess_share: -0.2 }), group("slow", 2400, impact)];
     const text = breakdownCaption(answer(fast, slow));
     expect(plain(text)).toBe(
       "Highest p95: slow (2.4 s). " +
         "slow causes more failures than its share of traffic: 10 of 100 streams missed a target or failed.",
     );
+  });
+
+  it("names no impact that is small or can be chance", () => {
+    const small = { excess_share: 0.008, excess_share_ci_lower: 0.001 };
+    const byChance = { excess_share: 0.249, excess_share_ci_lower: -0.01 };
+    expect([small, byChance, { excess_share: 0.249 }, {}].map(exceedsItsShare)).toEqual([false, false, false, false]);
+    expect(exceedsItsShare({ excess_share: 0.02, excess_share_ci_lower: 0.001 })).toBe(true);
+    const text = breakdownCaption(answer(group("fast", 800), group("slow", 2400, byChance)));
+    expect(plain(text)).toBe("Highest p95: slow (2.4 s).");
   });
 
   it("ignores groups with few samples", () => {

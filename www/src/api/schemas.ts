@@ -225,6 +225,8 @@ export interface Group {
    * more than its share of failures. Absent if no stream missed its SLO.
    */
   excess_share?: number | null;
+  /** Lower bound of `excess_share` with 95 % confidence. Above 0, chance alone hardly explains the excess. */
+  excess_share_ci_lower?: number | null;
   goodput: Ratio;
   integrity: Ratio;
   /**

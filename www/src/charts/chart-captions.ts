@@ -2,6 +2,7 @@
 import type {
   Breakdown,
   Compare,
+  Group,
   HistogramAnswer,
   Percentiles,
   Range,
@@ -188,11 +189,20 @@ export function breakdownCaption({ by, groups }: Breakdown): string {
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
   const slow = `Highest p95: ${valueLabel(by, slowest.value)} (${duration(slowest.p95_ms)}).`;
   const worst = trusted.reduce((a, b) => ((b.excess_share ?? 0) > (a.excess_share ?? 0) ? b : a));
-  if (!isKnown(worst.excess_share) || worst.excess_share < 0.02) return slow;
+  if (!exceedsItsShare(worst)) return slow;
   const bad = worst.goodput.total - worst.goodput.good;
   const failures = `${count(bad)} of ${plural(worst.goodput.total, "stream")} missed a target or failed`;
   return `${slow} ${valueLabel(by, worst.value)} causes more failures than its share of traffic: ${failures}.`;
 }
+
+/** Whether a group causes more failures than its share of traffic, beyond chance and by an amount that matters. */
+export function exceedsItsShare({ excess_share: excess, excess_share_ci_lower: lower }: ExcessShare): boolean {
+  return isKnown(excess) && excess >= MIN_EXCESS_SHARE && isKnown(lower) && lower > 0;
+}
+
+type ExcessShare = Pick<Group, "excess_share" | "excess_share_ci_lower">;
+
+const MIN_EXCESS_SHARE = 0.02;
 
 export function compareCaption(answer: Compare, percentile: "p50" | "p95"): string {
   const client = answer.client[`${percentile}_ms`];
