@@ -51,7 +51,7 @@ enum Command {
     Build,
     /// Make the files of a release in `target/dist`.
     Dist(dist::Options),
-    /// Print the sizes of the files that a page downloads.
+    /// Print the sizes of the files that a page and the dashboard download.
     Size {
         /// Print one JSON object instead of a table.
         #[arg(long)]
@@ -91,6 +91,8 @@ fn run_command(command: Command) -> Result<()> {
         Command::Dist(options) => dist::make(&root, &options),
         Command::Size { json } => {
             artefacts::build_probe(&root)?;
+            artefacts::DASHBOARD.install(&root)?;
+            artefacts::DASHBOARD.build(&root)?;
             size::print(&root, json)
         }
         Command::Bench(options) => bench::run_named(&root, &options),
