@@ -68,9 +68,9 @@ export class Plot {
     this.chart = this.draw();
   }
 
-  /** Redraws with the current colours. */
+  /** Redraws with the current colours. The paths of bars contain their colour, so they are built again. */
   recolour(): void {
-    this.chart.redraw(false, true);
+    this.chart.redraw(true, true);
   }
 
   /** Moves the cursor by whole points, for the keyboard. */
