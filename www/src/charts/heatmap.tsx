@@ -6,7 +6,7 @@ import { count, duration, percent, tickDuration, timeInterval } from "../format"
 import { useWidth } from "../ui/width";
 import { slowTarget } from "./chart-captions";
 import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
-import { logTicks, timeLabel, timeTicks } from "./ticks";
+import { logTicks, ticksWithin, timeLabel, timeTicks } from "./ticks";
 
 const LEFT = 64;
 const RIGHT = 8;
@@ -85,7 +85,7 @@ function Axes({ answer, scales, width }: { answer: HeatmapAnswer; scales: Scales
         </text>
       ))}
       <line class="axis" x1={LEFT} x2={width - RIGHT} y1={HEIGHT - FOOT + 0.5} y2={HEIGHT - FOOT + 0.5} />
-      {ticks.map((tick) => (
+      {ticksWithin(ticks, scales.x, width).map((tick) => (
         <text key={tick} class="tick middle" x={scales.x(tick)} y={HEIGHT - FOOT + 16}>
           {timeLabel(tick, step)}
         </text>

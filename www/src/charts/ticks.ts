@@ -76,6 +76,14 @@ export function timeTicks(from: number, to: number, most: number): { ticks: numb
   }
 }
 
+/** Ticks whose centred labels fit before `right`. A label at the end of the axis would be cut. */
+export function ticksWithin(ticks: readonly number[], x: (tick: number) => number, right: number): number[] {
+  return ticks.filter((tick) => x(tick) + HALF_LABEL_PX <= right);
+}
+
+/** Half the width of the longest label, `30 Nov`, in 12 px. */
+const HALF_LABEL_PX = 20;
+
 function ticksOf(date: Date, step: number): number[] {
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
   if (step >= DAY) return (Date.UTC(year, month, day) / DAY) % (step / DAY) === 0 ? [date.getTime()] : [];
