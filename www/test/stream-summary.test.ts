@@ -34,6 +34,15 @@ it("a stream without a token says so", () => {
   expect([field(EMPTY, "events"), field(EMPTY, "stalls")]).toEqual(["0", "0"]);
 });
 
+it("missing gaps have the reason that the report allows", () => {
+  expect(missingGapsReason(WHOLE)).toBe("This report has no histogram of the inter-chunk latency.");
+  const inOneRead = { ...WHOLE, e2e_ms: 400, longest_gap_ms: undefined };
+  expect(missingGapsReason(inOneRead)).toBe("Fewer than two chunks carried text.");
+  expect(missingGapsReason({ ...inOneRead, e2e_ms: 401 })).toContain("no histogram");
+  expect(missingGapsReason(EMPTY)).toBe("Fewer than two chunks carried text.");
+  expect(missingGapsReason({ ...inOneRead, open: true })).toBe("Fewer than two chunks have carried text so far.");
+});
+
 it("hidden content is never reported as missing", () => {
   const opaque: StreamReport = { ...EMPTY, observed: "chunks", outcome: "unobserved", chunks: 41, bytes: 9000 };
   expect(streamSummary(opaque)).toBe(
