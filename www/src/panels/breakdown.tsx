@@ -19,9 +19,9 @@ type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
 const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
   { column: "streams", label: "Streams", title: "Streams that ended in this time range", visibility: "" },
-  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "mid" },
+  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "" },
   { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this value", visibility: "" },
-  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "mid" },
+  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "" },
   {
     column: "excess_share",
     label: "Impact",
@@ -142,12 +142,12 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupSc
       <td class="number">
         {count(streams)} <small class="share">{percent(share)}</small>
       </td>
-      <td class={`number mid${few}`}>{columnDuration(group.p50_ms)}</td>
+      <td class={`number${few}`}>{columnDuration(group.p50_ms)}</td>
       <td class={`number strong${few}`} title={intervalTitle(group)}>
         {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
         {columnDuration(group.p95_ms)}
       </td>
-      <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
+      <td class={`number${failed ? "" : " dim"}`} data-errors={group.errors}>
         {percent(failed)}
       </td>
       <td class="number wide">{excessCell(group)}</td>
