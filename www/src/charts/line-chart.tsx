@@ -3,6 +3,7 @@ import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { shownTheme } from "../theme";
+import { timeZone } from "../time-zone";
 import { Plot, type PlotSpec } from "./plot";
 
 /** Content of the tooltip: a heading and named values. */
@@ -35,7 +36,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
   useEffect(
     () =>
       effect(() => {
-        if (shownTheme.value) plot.current?.recolour();
+        if (shownTheme.value && timeZone.value) plot.current?.redraw();
       }),
     [],
   );

@@ -68,8 +68,8 @@ export class Plot {
     this.chart = this.draw();
   }
 
-  /** Redraws with the current colours. The paths of bars contain their colour, so they are built again. */
-  recolour(): void {
+  /** Redraws with the current theme and time zone. The paths of bars contain their colour, so they are built again. */
+  redraw(): void {
     this.chart.redraw(true, true);
   }
 

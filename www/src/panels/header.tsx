@@ -1,4 +1,4 @@
-/** Header: name, time range, filters, refresh and theme. */
+/** Header: name, time range, filters, refresh, time zone and theme. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "../api/api-types";
@@ -10,6 +10,7 @@ import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { SegmentedControl } from "../ui/segmented-control";
 import { RANGES } from "../url";
+import { TimeZoneButton } from "./time-zone-button";
 
 const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `Last ${value}` }));
 
@@ -32,6 +33,7 @@ export function Header() {
       )}
       <div class="tools">
         {!isLocked && <Refresh />}
+        <TimeZoneButton />
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
           <Icon name={theme.value} />
           <span class="tool-word">{theme.value}</span>
