@@ -1,18 +1,9 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
-import type { Dimension, Filters, Outcome, Range, SampleKind } from "./api/api-types";
+import type { Dimension, Filters, Outcome, SampleKind } from "./api/api-types";
 import { DIMENSIONS } from "./api/dimensions";
 import { METRICS, type Metric } from "./api/metrics";
+import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
 
-export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
-const HOUR = 3_600_000;
-export const RANGE_MS: Record<Range, number> = {
-  "15m": HOUR / 4,
-  "1h": HOUR,
-  "6h": 6 * HOUR,
-  "24h": 24 * HOUR,
-  "7d": 168 * HOUR,
-  "30d": 720 * HOUR,
-};
 export const OUTCOMES: readonly Outcome[] = [
   "complete",
   "truncated",
@@ -67,7 +58,8 @@ export function readView(search: string): View {
     if (value) filters[dimension] = value;
   }
   return {
-    range: oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
+    range:
+      readFixedRange(query.get("from"), query.get("to")) ?? oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
     filters,
     metric: oneOf(METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
@@ -81,8 +73,8 @@ export function readView(search: string): View {
 
 /** The differences from the defaults as a query string with its `?`, or an empty string. */
 export function writeView(view: View): string {
-  const query = new URLSearchParams();
-  if (view.range !== DEFAULT_VIEW.range) query.set("range", view.range);
+  const isDefaultRange = !isFixed(view.range) && view.range === DEFAULT_VIEW.range;
+  const query = new URLSearchParams(isDefaultRange ? {} : rangeQuery(view.range));
   for (const dimension of DIMENSIONS) {
     const value = view.filters[dimension];
     if (value) query.set(dimension, value);

@@ -23,8 +23,8 @@ export type {
   TimeseriesPoint as SeriesPoint,
   VerdictLevel,
 } from "./schemas";
+export type { Range } from "./range";
 
-export type Range = "15m" | "1h" | "6h" | "24h" | "7d" | "30d";
 export type Filters = Partial<Record<Dimension, string>>;
 export type Outcome = StreamReport["outcome"];
 /** Samples that the collector keeps longer than the newest streams. */

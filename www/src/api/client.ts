@@ -1,6 +1,7 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
-import type { Dimension, Filters, Outcome, Range, SampleKind, StreamReport } from "./api-types";
+import type { Dimension, Filters, Outcome, SampleKind, StreamReport } from "./api-types";
 import type { Metric, WaitMetric } from "./metrics";
+import { rangeQuery, type Range } from "./range";
 import type { Responses } from "./schemas";
 
 export interface QueryWindow {
@@ -101,7 +102,7 @@ export const getStream = (id: string, options: RequestOptions) =>
   getJson<Responses["v1/streams/{id}"]>(`v1/streams/${encodeURIComponent(id)}`, {}, options);
 
 function windowQuery({ range, filters }: QueryWindow): Query {
-  return { range, ...filters };
+  return { ...rangeQuery(range), ...filters };
 }
 
 /** Opens the live feed. An `EventSource` cannot send the token. */

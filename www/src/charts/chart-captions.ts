@@ -5,12 +5,12 @@ import type {
   Group,
   HistogramAnswer,
   Percentiles,
-  Range,
   Targets,
   Timeseries,
 } from "../api/api-types";
 import { DIMENSIONS } from "../api/dimensions";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
+import { isFixed, type Range, type RangePreset } from "../api/range";
 import {
   count,
   duration,
@@ -18,13 +18,14 @@ import {
   isKnown,
   percent,
   plural,
+  timeRange,
   valueLabel,
   type MaybeNumber,
 } from "../format";
 import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import type { View } from "../url";
 
-const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
+const RANGE_LABELS: Record<RangePreset, { last: string; before: string }> = {
   "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },
   "1h": { last: "the last hour", before: "the previous hour" },
   "6h": { last: "the last 6 hours", before: "the previous 6 hours" },
@@ -33,7 +34,9 @@ const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
   "30d": { last: "the last 30 days", before: "the previous 30 days" },
 };
 
-export const rangeLabel = (range: Range) => RANGE_LABELS[range].last;
+export function rangeLabel(range: Range): string {
+  return isFixed(range) ? `the range ${timeRange(range, Date.now())}` : RANGE_LABELS[range].last;
+}
 
 /** Describes a view in one line. */
 export function describeView({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
@@ -47,7 +50,7 @@ export function describeView({ range, metric, filters }: Pick<View, "range" | "m
 
 /** Names the period that changes compare with, or says why there is none. `n` counts the samples of that period. */
 export function comparisonCaption(n: number, range: Range): string {
-  const { before } = RANGE_LABELS[range];
+  const before = isFixed(range) ? "the period before of the same length" : RANGE_LABELS[range].before;
   if (n === 0) return `no data in ${before}`;
   return n < MIN_SAMPLES ? `too few samples in ${before} for a comparison` : `changes vs. ${before}`;
 }

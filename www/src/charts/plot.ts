@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { canvasColour } from "../theme";
-import { isolatedPoints, LOG_AXIS_MIN, plotColumns } from "./plot-columns";
+import { isolatedPoints, LOG_AXIS_MIN, plotColumns, type Volume } from "./plot-columns";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {
@@ -34,8 +34,8 @@ export interface PlotSpec {
   targets: TargetLine[];
   /** Points with few samples: drawn dashed and with a ring. */
   isLowSample: boolean[];
-  /** Streams and failed streams as bars at the bottom. The last step is incomplete. */
-  volume?: { streams: number[]; errors: number[] };
+  /** Streams and failed streams as bars at the bottom. */
+  volume?: Volume;
   format: (value: number) => string;
 }
 

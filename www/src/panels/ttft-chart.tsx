@@ -1,9 +1,10 @@
 /** A metric over time: its percentiles with targets and volume, or a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer, Range, SeriesPoint, Timeseries } from "../api/api-types";
+import type { Heatmap as HeatmapAnswer, SeriesPoint, Timeseries } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { METRIC_LABELS, METRICS, type Metric } from "../api/metrics";
+import { isRunning, type Range } from "../api/range";
 import {
   exceedsError,
   lowSampleCaption,
@@ -79,7 +80,8 @@ interface LinesProps {
 }
 
 function Lines({ series, range, label, isEmpty }: LinesProps) {
-  const spec = useMemo(() => plotOf(series), [series]);
+  const hasRunning = isRunning(range, Date.now());
+  const spec = useMemo(() => plotOf(series, hasRunning), [series, hasRunning]);
   return (
     <>
       <div class="legend-row">
@@ -90,7 +92,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
-            { label: "current interval (incomplete)", colour: "running" },
+            ...(hasRunning ? [{ label: "current interval (incomplete)", colour: "running" }] : []),
             { label: "errors", colour: "errors" },
           ]}
         />
@@ -101,7 +103,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           key={series.metric}
           spec={spec}
           label={label}
-          readout={(index) => readoutOf(series, index)}
+          readout={(index) => readoutOf(series, index, hasRunning)}
         />
         {isEmpty && (
           <p class="plot-note">
@@ -157,7 +159,7 @@ function kmAdjustedLine(series: Timeseries): Line[] {
   return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
-function plotOf(series: Timeseries): PlotSpec {
+function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
   const { points, step_ms: step } = series;
   return {
     times: points.map((point) => point.timestamp_ms + step / 2),
@@ -180,13 +182,18 @@ function plotOf(series: Timeseries): PlotSpec {
       value,
     })),
     isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
-    volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
+    volume: {
+      streams: points.map((point) => point.streams),
+      errors: points.map((point) => point.errors),
+      isRunning: hasRunning,
+    },
     format: tickDuration,
   };
 }
 
-function readoutOf(series: Timeseries, index: number): Readout | null {
+function readoutOf(series: Timeseries, index: number, hasRunning: boolean): Readout | null {
   const point = series.points[index];
+  const isUnfinished = hasRunning && index === series.points.length - 1;
   if (!point) return null;
   return {
     heading: timeInterval(point.timestamp_ms, series.step_ms, series.to),
@@ -198,7 +205,7 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
       })),
       ...kmAdjustedReadout(point),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
-      { label: index === series.points.length - 1 ? "streams (incomplete)" : "streams", text: count(point.streams) },
+      { label: isUnfinished ? "streams (incomplete)" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
     ],
   };
