@@ -19,7 +19,7 @@ import type {
 } from "./api/api-types";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
-import { lengthMs, type FixedRange, type Range } from "./api/range";
+import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
 import { isValidToken } from "./api/token";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
 import { DEFAULT_VIEW, readView, writeView, type ChartType, type View } from "./url";
@@ -113,6 +113,12 @@ export function navigate(change: Partial<View>): void {
 }
 
 export const setRange = (range: Range) => navigate({ range });
+
+/** Shows only these times. */
+export function zoomTo(from: number, to: number): void {
+  const range = fixedRange(from, to);
+  if (range) setRange(range);
+}
 
 /** The times of the data on screen. */
 export function shownTimes(): FixedRange {

@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { canvasColour } from "../theme";
+import { MIN_BRUSH_PX } from "./brush";
 import { isolatedPoints, LOG_AXIS_MIN, plotColumns, type Volume } from "./plot-columns";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
@@ -39,6 +40,12 @@ export interface PlotSpec {
   format: (value: number) => string;
 }
 
+export interface PlotEvents {
+  onCursor: (index: number | null, left: number) => void;
+  /** The user dragged over these times, in Unix milliseconds. */
+  onBrush: (from: number, to: number) => void;
+}
+
 /** A plot in `host` until it is destroyed. It keeps its cursor on an update with data of the same shape. */
 export class Plot {
   private chart: uPlot;
@@ -47,7 +54,7 @@ export class Plot {
   constructor(
     private readonly host: HTMLElement,
     private spec: PlotSpec,
-    private readonly onCursor: (index: number | null, left: number) => void,
+    private readonly events: PlotEvents,
   ) {
     this.chart = this.draw();
     this.observer = new ResizeObserver(() => this.fit());
@@ -110,7 +117,7 @@ export class Plot {
       legend: { show: false },
       cursor: {
         y: false,
-        drag: { x: false, y: false, setScale: false },
+        drag: { x: true, y: false, setScale: false, dist: MIN_BRUSH_PX },
         points: {
           size: 7,
           width: 1.5,
@@ -131,9 +138,18 @@ export class Plot {
       series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
       hooks: {
         draw: [(chart) => this.drawTargets(chart)],
-        setCursor: [(chart) => this.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
+        setCursor: [(chart) => this.events.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
+        setSelect: [(chart) => this.brushed(chart)],
       },
     };
+  }
+
+  private brushed(chart: uPlot): void {
+    const { left, width } = chart.select;
+    if (width === 0) return;
+    const [from, to] = [left, left + width].map((x) => 1000 * chart.posToVal(x, "x"));
+    chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    if (from !== undefined && to !== undefined) this.events.onBrush(from, to);
   }
 
   /** Space for the labels of targets at the right. */

@@ -19,7 +19,7 @@ import type { Line, PlotSpec } from "../charts/plot";
 import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
 import { isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
-import { setChartType, setMetric, setRange } from "../state";
+import { setChartType, setMetric, setRange, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { CHART_TYPES, type ChartType } from "../url";
 
@@ -62,7 +62,7 @@ export function TtftChart({ series, heatmap, range, metric, chartType, useCases 
               <HeatLegend answer={heatmap.value} />
               <ZoomButton series={series} range={range} />
             </div>
-            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} />
+            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} onBrush={zoomTo} />
           </>
         )
       ) : (
@@ -104,6 +104,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           spec={spec}
           label={label}
           readout={(index) => readoutOf(series, index, hasRunning)}
+          onBrush={zoomTo}
         />
         {isEmpty && (
           <p class="plot-note">
