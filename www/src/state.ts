@@ -22,7 +22,7 @@ import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
 import { isValidToken } from "./api/token";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
-import { DEFAULT_VIEW, readView, writeView, type ChartType, type View } from "./url";
+import { DEFAULT_VIEW, readView, writeView, type ChartType, type CompareTo, type View } from "./url";
 
 /** `loading` until the first response, `locked` without a valid token, `failed` while requests fail. */
 export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "failed"; message: string };
@@ -129,6 +129,7 @@ export function shownTimes(): FixedRange {
 
 export const setMetric = (metric: Metric) => navigate({ metric });
 export const setChartType = (chartType: ChartType) => navigate({ chartType });
+export const setCompareTo = (compareTo: CompareTo | null) => navigate({ compareTo });
 export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
 export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
 export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });

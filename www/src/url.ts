@@ -23,11 +23,16 @@ export const SAMPLES: readonly SampleKind[] = ["slowest", "failed", "uniform"];
 export type ChartType = "lines" | "heatmap";
 export const CHART_TYPES: readonly ChartType[] = ["lines", "heatmap"];
 
+/** Period that the chart over time draws behind its range. */
+export type CompareTo = "previous" | "day" | "week";
+export const COMPARISONS: readonly CompareTo[] = ["previous", "day", "week"];
+
 export interface View {
   range: Range;
   filters: Filters;
   metric: Metric;
   chartType: ChartType;
+  compareTo: CompareTo | null;
   /** Dimension of the breakdown. */
   by: Dimension;
   /** Shows all values, not only those with the most streams. */
@@ -43,6 +48,7 @@ export const DEFAULT_VIEW: View = {
   filters: {},
   metric: "ttfv",
   chartType: "lines",
+  compareTo: null,
   by: "model",
   showsAllGroups: false,
   outcome: null,
@@ -63,6 +69,7 @@ export function readView(search: string): View {
     filters,
     metric: oneOf(METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
+    compareTo: oneOf(COMPARISONS, query.get("compare_to")),
     by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",
     outcome: oneOf(OUTCOMES, query.get("outcome")),
@@ -81,6 +88,7 @@ export function writeView(view: View): string {
   }
   if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
   if (view.chartType !== DEFAULT_VIEW.chartType) query.set("drawing", view.chartType);
+  if (view.compareTo) query.set("compare_to", view.compareTo);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
   if (view.showsAllGroups) query.set("rows", "all");
   if (view.outcome) query.set("outcome", view.outcome);

@@ -23,6 +23,12 @@ it("bars come first, with the unfinished step apart", () => {
   expect(finished).toEqual([1, 2, 3, 4]);
 });
 
+it("a line can have few samples at times of its own", () => {
+  const line = { values: [1, 2, 3, 4], isLowSample: [true, false, false, false] };
+  const [, solid] = plotColumns({ times, isLowSample: [false, false, true, false], lines: [line] });
+  expect(solid).toEqual([null, 2, 3, 4]);
+});
+
 it("zero is drawn at the axis minimum, an absent value is not", () => {
   const isLowSample = [false, false, false, false];
   const [, solid] = plotColumns({ times, isLowSample, lines: [{ values: [0, null, 0.05, 3] }] });

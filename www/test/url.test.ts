@@ -13,6 +13,7 @@ it("a view survives the query string", () => {
     filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
     metric: "inter_chunk_latency",
     chartType: "heatmap",
+    compareTo: "week",
     by: "use_case",
     showsAllGroups: true,
     outcome: "truncated",
@@ -30,7 +31,7 @@ it("fixed times survive the query string", () => {
 });
 
 it("unknown values fall back to the defaults", () => {
-  expect(readView("?from=1&to=x")).toEqual(DEFAULT_VIEW);
+  expect(readView("?from=1&to=x&compare_to=year")).toEqual(DEFAULT_VIEW);
   const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&sample=best&shoe=43";
   expect(readView(unknown)).toEqual(DEFAULT_VIEW);
 });

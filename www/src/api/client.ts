@@ -44,9 +44,18 @@ type Query = Record<string, string | undefined>;
 export const getSummary = (window: QueryWindow, options: RequestOptions) =>
   get("v1/summary", windowQuery(window), options);
 
-/** `step` is in seconds. With `null` the collector takes its finest step for the range. */
-export const getTimeseries = (window: QueryWindow, metric: Metric, step: number | null, options: RequestOptions) =>
-  get("v1/timeseries", { ...windowQuery(window), metric, step: step?.toString() }, options);
+/** `step` is in seconds. Without it the collector takes its finest step for the range. */
+export interface SeriesQuery {
+  metric: Metric;
+  step?: number;
+  compareTo: string | null;
+}
+
+export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options: RequestOptions) => {
+  const { metric, step, compareTo } = series;
+  const query = { metric, step: step?.toString(), compare_to: compareTo ?? undefined };
+  return get("v1/timeseries", { ...windowQuery(window), ...query }, options);
+};
 
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
   get("v1/histogram", { ...windowQuery(window), metric }, options);

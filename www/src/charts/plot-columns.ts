@@ -13,7 +13,8 @@ export interface Volume {
 interface PlotData {
   /** Unix milliseconds. */
   times: number[];
-  lines: { values: Values }[];
+  /** `isLowSample` of a line replaces that of the plot. */
+  lines: { values: Values; isLowSample?: boolean[] }[];
   isLowSample: boolean[];
   volume?: Volume;
 }
@@ -22,7 +23,8 @@ interface PlotData {
 export function plotColumns(spec: PlotData): Values[] {
   const lines = spec.lines.flatMap((line) => {
     const values = line.values.map((value) => (value === null ? null : Math.max(value, LOG_AXIS_MIN)));
-    return [solidValues(values, spec.isLowSample), dashedValues(values, spec.isLowSample)];
+    const isLowSample = line.isLowSample ?? spec.isLowSample;
+    return [solidValues(values, isLowSample), dashedValues(values, isLowSample)];
   });
   const { streams, errors, isRunning } = spec.volume ?? { streams: [], errors: [], isRunning: false };
   const isUnfinished = (i: number) => isRunning && i === spec.times.length - 1;

@@ -14,6 +14,8 @@ export interface Line {
   values: (number | null)[];
   width: number;
   dash?: number[];
+  /** Replaces that of the plot, for a line with samples of its own. */
+  isLowSample?: boolean[];
 }
 
 /** A target as a horizontal line. */
@@ -296,7 +298,8 @@ export class Plot {
 
   /** Points with few samples get a ring if there is space. On a crowded plot only the dashes mark them. */
   private ringedPoints(line: number): number[] {
-    const { isLowSample, times, lines } = this.spec;
+    const { times, lines } = this.spec;
+    const isLowSample = lines[line]?.isLowSample ?? this.spec.isLowSample;
     const spacing = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
     const values = lines[line]?.values ?? [];
     const isolated = new Set(isolatedPoints(values));

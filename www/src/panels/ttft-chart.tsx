@@ -19,9 +19,9 @@ import type { Line, PlotSpec } from "../charts/plot";
 import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
 import { isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
-import { setChartType, setMetric, setRange, zoomTo } from "../state";
+import { setChartType, setCompareTo, setMetric, setRange, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import { CHART_TYPES, type ChartType } from "../url";
+import { CHART_TYPES, COMPARISONS, type ChartType, type CompareTo } from "../url";
 
 interface TtftChartProps {
   series: Timeseries;
@@ -29,11 +29,12 @@ interface TtftChartProps {
   range: Range;
   metric: Metric;
   chartType: ChartType;
+  compareTo: CompareTo | null;
   /** Number of use cases in view. */
   useCases: number;
 }
 
-export function TtftChart({ series, heatmap, range, metric, chartType, useCases }: TtftChartProps) {
+export function TtftChart({ series, heatmap, range, metric, chartType, compareTo, useCases }: TtftChartProps) {
   const labels = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
   const captions = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)];
@@ -44,11 +45,12 @@ export function TtftChart({ series, heatmap, range, metric, chartType, useCases 
       chart="ttft"
       title={`${labels.title} over time`}
       caption={chartType === "lines" ? `${caption} ${lowSampleCaption(series)}` : caption}
-      aside={<Switches metric={metric} chartType={chartType} />}
+      aside={<Switches metric={metric} chartType={chartType} compareTo={compareTo} />}
       table={{
         columns: [
           ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
           ...(isWaitMetric(series.metric) ? [KM_ADJUSTED_LABEL, "Abandoned"] : []),
+          ...(series.earlier ? EARLIER.map(({ label }) => label) : []),
         ],
         rows: () => tableRows(series),
       }}
@@ -89,6 +91,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
             ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "km-adjusted" }] : []),
+            ...(series.earlier ? EARLIER.map(({ label, colour }) => ({ label, colour })) : []),
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
@@ -134,7 +137,13 @@ const METRIC_OPTIONS = METRICS.map((value) => ({
 }));
 const CHART_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
 
-function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartType">) {
+const COMPARISON_LABELS: Record<CompareTo, string> = {
+  previous: "the period before",
+  day: "a day earlier",
+  week: "a week earlier",
+};
+
+function Switches({ metric, chartType, compareTo }: Pick<TtftChartProps, "metric" | "chartType" | "compareTo">) {
   return (
     <div class="switches">
       <SegmentedControl legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
@@ -145,6 +154,22 @@ function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartT
         chosen={chartType}
         onChoose={setChartType}
       />
+      {chartType === "lines" && (
+        <label class="select">
+          <span>Compare with</span>
+          <select
+            value={compareTo ?? ""}
+            onChange={(event) => setCompareTo((event.currentTarget.value || null) as CompareTo | null)}
+          >
+            <option value="">nothing</option>
+            {COMPARISONS.map((period) => (
+              <option key={period} value={period}>
+                {COMPARISON_LABELS[period]}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
     </div>
   );
 }
@@ -160,6 +185,21 @@ function kmAdjustedLine(series: Timeseries): Line[] {
   return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
+/** Percentiles of the comparison period. */
+const EARLIER = [
+  { label: "earlier p50", key: "p50_ms", colour: "earlier-p50", variable: "--earlier-p50" },
+  { label: "earlier p95", key: "p95_ms", colour: "earlier-p95", variable: "--earlier-p95" },
+] as const;
+
+function earlierLines({ earlier }: Timeseries): Line[] {
+  if (!earlier) return [];
+  const isLowSample = earlier.map(({ n }) => n > 0 && n < MIN_SAMPLES);
+  return EARLIER.map(({ label, key, variable }) => {
+    const values = earlier.map((point) => point[key] ?? null);
+    return { label, colour: variable, values, width: 1, isLowSample };
+  });
+}
+
 function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
   const { points, step_ms: step } = series;
   return {
@@ -168,6 +208,7 @@ function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
     to: Math.max(series.to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "log",
     lines: [
+      ...earlierLines(series),
       ...QUANTILES.map(({ name, key, colour }) => ({
         label: name,
         colour: `--${colour}`,
@@ -205,6 +246,7 @@ function readoutOf(series: Timeseries, index: number, hasRunning: boolean): Read
         colour,
       })),
       ...kmAdjustedReadout(point),
+      ...earlierReadout(series, index),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
       { label: isUnfinished ? "streams (incomplete)" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
@@ -220,17 +262,23 @@ function kmAdjustedReadout({ km_adjusted: adjusted }: SeriesPoint): Readout["val
   ];
 }
 
+function earlierReadout({ earlier }: Timeseries, index: number): Readout["values"] {
+  const point = earlier?.[index];
+  return point ? EARLIER.map(({ label, key, colour }) => ({ label, text: columnDuration(point[key]), colour })) : [];
+}
+
 /** Label in the legend, the tooltip and the table. */
 const KM_ADJUSTED_LABEL = "p95 incl. abandoned";
 
-function tableRows({ points, to, metric }: Timeseries): string[][] {
-  const cells = (point: SeriesPoint) => [
+function tableRows({ points, earlier, to, metric }: Timeseries): string[][] {
+  const cells = (point: SeriesPoint, at: number) => [
     dateTime(point.timestamp_ms, to),
     count(point.n),
     ...QUANTILES.map(({ key }) => columnDuration(point[key])),
     count(point.streams),
     count(point.errors),
     ...(isWaitMetric(metric) ? [columnDuration(point.km_adjusted?.p95_ms), count(point.km_adjusted?.abandoned)] : []),
+    ...(earlier ? EARLIER.map(({ key }) => columnDuration(earlier[at]?.[key])) : []),
   ];
-  return [...points].reverse().map(cells);
+  return points.map(cells).reverse();
 }
