@@ -258,8 +258,11 @@ describe("the caption of the breakdown", () => {
   it("names no impact that is small or can be chance", () => {
     const small = { excess_share: 0.008, excess_share_ci_lower: 0.001 };
     const byChance = { excess_share: 0.249, excess_share_ci_lower: -0.01 };
-    expect([small, byChance, { excess_share: 0.249 }, {}].map(exceedsItsShare)).toEqual([false, false, false, false]);
-    expect(exceedsItsShare({ excess_share: 0.02, excess_share_ci_lower: 0.001 })).toBe(true);
+    const large = { excess_share: 0.02, excess_share_ci_lower: 0.001 };
+    const ofFew = { ...large, goodput: { good: 20, total: 29 } };
+    const exceeds = (impact: Partial<Group>) => exceedsItsShare(group("any", 800, impact));
+    expect([small, byChance, { excess_share: 0.249 }, {}, ofFew].filter(exceeds)).toEqual([]);
+    expect(exceeds(large)).toBe(true);
     const text = breakdownCaption(answer(group("fast", 800), group("slow", 2400, byChance)));
     expect(plain(text)).toBe("Highest p95: slow (2.4 s).");
   });

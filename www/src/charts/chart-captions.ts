@@ -199,11 +199,13 @@ export function breakdownCaption({ by, groups }: Breakdown): string {
 }
 
 /** Whether a group causes more failures than its share of traffic, beyond chance and by an amount that matters. */
-export function exceedsItsShare({ excess_share: excess, excess_share_ci_lower: lower }: ExcessShare): boolean {
+export function exceedsItsShare({ goodput, ...group }: ExcessShare): boolean {
+  const { excess_share: excess, excess_share_ci_lower: lower } = group;
+  if (goodput.total < MIN_SAMPLES) return false;
   return isKnown(excess) && excess >= MIN_EXCESS_SHARE && isKnown(lower) && lower > 0;
 }
 
-type ExcessShare = Pick<Group, "excess_share" | "excess_share_ci_lower">;
+type ExcessShare = Pick<Group, "goodput" | "excess_share" | "excess_share_ci_lower">;
 
 const MIN_EXCESS_SHARE = 0.02;
 
