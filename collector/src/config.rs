@@ -6,10 +6,13 @@ pub(crate) mod error;
 pub(crate) mod filters;
 pub(crate) mod load;
 pub(crate) mod model_name;
+#[cfg_attr(not(test), allow(dead_code, reason = "the thread that sends notifications is not there yet"))]
+pub(crate) mod notify;
 pub(crate) mod origin;
 pub(crate) mod proxy;
 pub(crate) mod rate;
 pub(crate) mod secret;
+pub(crate) mod severity;
 pub(crate) mod targets;
 mod validate;
 

@@ -28,6 +28,8 @@ mod stats;
 
 mod slo;
 
+mod notify;
+
 mod api;
 
 mod export;
@@ -50,10 +52,12 @@ pub use cli::replay::{ReplayError, Replayed, replay};
 pub use config::error::{ConfigError, Mistake, SourceLocation};
 pub use config::filters::Filters;
 pub use config::load::Draft;
+pub use config::notify::{Notify, NotifyKind, Quiet, QuietError};
 pub use config::origin::{Origin, OriginError};
 pub use config::proxy::{Proxy, ProxyError};
 pub use config::rate::Rate;
 pub use config::secret::Secret;
+pub use config::severity::Severity;
 pub use config::targets::Targets;
 pub use config::{ClickHouse, Config, Dedupe, Ingest, Journal, Limits, Site, Store, Sync, Temporality};
 pub use server::collector::Collector;

@@ -15,6 +15,27 @@ pub(crate) fn steady() -> Duration {
     START.elapsed()
 }
 
+/// The minute of the day (UTC), from 0 to 1439.
+pub(crate) const fn minute_of_day(ms: i64) -> i64 {
+    minute_of(ms).rem_euclid(DAY_MINUTES)
+}
+
+/// Date and time (UTC) as in RFC 3339: `2026-11-25T20:12:00Z`.
+pub(crate) fn rfc3339(ms: i64) -> String {
+    let days = day_of(ms) + 719_468;
+    // Hinnant's `civil_from_days`: years begin in March, eras have 400 of them.
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let seconds = ms.rem_euclid(DAY_MS) / 1_000;
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// The minute since 1970 that a moment falls into: the number of its window.
 pub(crate) const fn minute_of(ms: i64) -> i64 {
     ms.div_euclid(MINUTE_MS)
@@ -31,3 +52,21 @@ pub(crate) const DAY_MS: i64 = DAY_MINUTES * MINUTE_MS;
 
 pub(crate) const HOUR_MINUTES: i64 = 60;
 pub(crate) const DAY_MINUTES: i64 = 24 * HOUR_MINUTES;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_have_the_right_day_around_leap_days() {
+        for (ms, date) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399_000, "2000-02-28T23:59:59Z"),
+            (951_782_400_000, "2000-02-29T00:00:00Z"),
+            (1_795_637_545_999, "2026-11-25T20:12:25Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(rfc3339(ms), date);
+        }
+    }
+}

@@ -24,8 +24,8 @@ struct Layers {
 const LAYERS: [Layers; 4] = [
     Layers {
         folder: "collector/src",
-        order: "main healthcheck lib fuzzing cli server export api slo stats store aggregate ingest journal http \
-                report config time background_thread",
+        order: "main healthcheck lib fuzzing cli server export api notify slo stats store aggregate ingest journal \
+                http report config time background_thread",
     },
     Layers {
         folder: "probe-core/src",

@@ -15,6 +15,11 @@ impl Secret {
     pub const fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
+
+    /// The secret as text, for sending it.
+    pub(crate) const fn text(&self) -> &str {
+        self.0.as_str()
+    }
 }
 
 impl From<&str> for Secret {

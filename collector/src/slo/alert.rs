@@ -11,8 +11,9 @@ use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::Config;
+use crate::config::severity::Severity;
 use crate::config::targets::Targets;
-use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity, SliCount};
+use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, SliCount};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::{Filter, WindowsQuery};
@@ -104,22 +105,29 @@ impl WaitAlert {
 impl Alert {
     /// A sentence without its full stop.
     pub(crate) fn describe(&self) -> String {
+        format!("alert {}: {}", self.severity.as_str(), self.finding())
+    }
+
+    /// What is amiss, as a sentence without its full stop.
+    pub(crate) fn finding(&self) -> String {
         let Self { rule, minutes, bad, total, .. } = self;
-        let severity = self.severity.as_str();
         let hours =
             if *minutes < HOUR_MINUTES { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
         match (self.burn_rate, self.limit_ms) {
             (Some(burn_rate), _) => format!(
-                "alert {severity}: the {rule} budget burns {burn_rate:.1} times too fast ({bad} of {total} streams in \
-                 {hours})"
+                "the {rule} budget burns {burn_rate:.1} times too fast ({bad} of {total} streams in {hours})"
             ),
             (None, limit_ms) => {
                 let limit = limit_ms.unwrap_or_default() / 1e3;
-                format!(
-                    "alert {severity}: {bad} of {total} streams in {hours} waited more than {limit:.1} s ({rule})"
-                )
+                format!("{bad} of {total} streams in {hours} waited more than {limit:.1} s ({rule})")
             }
         }
+    }
+
+    /// What the alert is about, whatever its severity: the objective, or `wait`. A use case has at most one alert on
+    /// each subject.
+    pub(crate) const fn subject(&self) -> &'static str {
+        if self.limit_ms.is_some() { "wait" } else { self.rule }
     }
 }
 

@@ -3,8 +3,9 @@ use beacon::{Outcome, PageLifecycle, ServerTiming, StreamReport};
 use super::words::{seconds, seconds_beside};
 use super::*;
 use crate::aggregate::judgement::Judgement;
+use crate::config::severity::Severity;
 use crate::slo::alert::Alert;
-use crate::slo::error_budget::{Objective, Severity};
+use crate::slo::error_budget::Objective;
 
 /// Outcome, wait in milliseconds and number of streams.
 type Streams = [(Outcome, f64, usize)];
