@@ -6,7 +6,6 @@ pub(crate) mod error;
 pub(crate) mod filters;
 pub(crate) mod load;
 pub(crate) mod model_name;
-#[cfg_attr(not(test), allow(dead_code, reason = "the thread that sends notifications is not there yet"))]
 pub(crate) mod notify;
 pub(crate) mod origin;
 pub(crate) mod proxy;
@@ -25,6 +24,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use filters::Filters;
+use notify::Notify;
 use origin::Origin;
 use proxy::Proxy;
 use rate::Rate;
@@ -70,6 +70,10 @@ pub struct Config {
     pub slo: Slo,
     /// Where metrics are pushed to. Default: nowhere.
     pub otlp: Otlp,
+    /// Receivers of notifications about alerts. Default none.
+    pub notify: Vec<Notify>,
+    /// Address of the dashboard for links in notifications: `https://rum.example`. Default none: then they have none.
+    pub public_url: Option<String>,
     /// Source of a beacon's country. Default none: then no beacon has a country.
     pub country: CountryFrom,
 }
@@ -335,6 +339,8 @@ impl Default for Config {
             targets: BTreeMap::new(),
             slo: Slo::default(),
             otlp: Otlp::default(),
+            notify: Vec::new(),
+            public_url: None,
             country: CountryFrom::default(),
         }
     }

@@ -68,6 +68,15 @@ enum Command {
         #[arg(long)]
         config: Option<PathBuf>,
     },
+    /// Send a test message to each receiver of notifications. Exit code 1 if one does not take it.
+    Notify {
+        /// Send the message; required, so that nothing is sent by mistake.
+        #[arg(long, required = true)]
+        test: bool,
+        /// TOML configuration file of the collector.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
     /// Dry-run a file of reports and print the resulting statistics as JSON.
     ///
     /// Each line is the body of a beacon or a single report. `jq -c '.streams[]'` writes such lines from
@@ -152,6 +161,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             let config = Draft::read(config.as_deref(), environment())?.finish()?;
             writeln!(std::io::stdout(), "{:#}", collector::grafana(&config))?;
         }
+        Command::Notify { test: _, config } => return notify_test(config.as_deref()),
         Command::Replay { file, config, site } => return replay(&file, config.as_deref(), site.as_deref()),
         Command::Import { file, config, data, site } => {
             let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
@@ -248,6 +258,22 @@ fn check_config(file: &Path) -> anyhow::Result<()> {
     println!("{} is valid: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
     collector::rules(&config).left_out.iter().for_each(|left_out| eprintln!("warning: {left_out}"));
     Ok(())
+}
+
+fn notify_test(config: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let config = Draft::read(config, environment())?.finish()?;
+    anyhow::ensure!(!config.notify.is_empty(), "the configuration has no `[[notify]]`");
+    let mut code = ExitCode::SUCCESS;
+    for (receiver, result) in collector::test_notifications(&config) {
+        match result {
+            Ok(()) => println!("{receiver}: sent"),
+            Err(error) => {
+                println!("{receiver}: {error}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
 }
 
 fn replay(file: &Path, config: Option<&Path>, site: Option<&str>) -> anyhow::Result<ExitCode> {

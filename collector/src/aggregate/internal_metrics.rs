@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use beacon::{Dropped, ProbeOverhead, StreamReport};
 
 use crate::aggregate::series::Overflow;
-use crate::http::counters::{RequestCounters, RequestResult, SAMPLED_OUT};
+use crate::config::notify::NotifyKind;
+use crate::http::counters::{NotificationResult, RequestCounters, RequestResult, SAMPLED_OUT};
 use crate::http::error::Reason;
 use crate::journal::batch::{Damage, JournaledBatch};
 use crate::report::accepted::Discarded;
@@ -77,13 +78,15 @@ pub(crate) enum Kind {
     ProbeOverhead,
     /// Live-feed connections that were rejected because the subscriber limit was reached.
     Listener,
+    /// Attempts to deliver a notification, by the receiver's kind and the result.
+    Notification,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -96,6 +99,7 @@ impl Kind {
         Self::CountryFile,
         Self::ProbeOverhead,
         Self::Listener,
+        Self::Notification,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -112,6 +116,7 @@ impl Kind {
             Self::CountryFile => "country_file",
             Self::ProbeOverhead => "probe_overhead",
             Self::Listener => "listener",
+            Self::Notification => "notification",
         }
     }
 }
@@ -188,6 +193,9 @@ impl Counts {
             self.add(Kind::CountryFile, "", result, count);
         }
         self.add(Kind::Listener, "", REJECTED, counters.take_rejected_listeners());
+        for (kind, result, count) in counters.take_notifications() {
+            self.add(Kind::Notification, "", &notification_word(kind, result), count);
+        }
         // After the results: requests that arrive in between count as in flight, not as missing.
         self.add(Kind::Received, "", BEACONS, counters.take_received());
     }
@@ -327,6 +335,11 @@ impl Counts {
 const LONGEST_CHUNK_MS: f64 = 1_000.0;
 /// No browser's clock has a coarser resolution.
 const LONGEST_STEP_MS: f64 = 1_000.0;
+
+/// The word under which a notification is counted.
+pub(crate) fn notification_word(kind: NotifyKind, result: NotificationResult) -> String {
+    format!("{}/{}", kind.as_str(), result.as_str())
+}
 
 /// Upper bound of every count. Probes may report any number, and the sum over a thousand collectors still
 /// fits.

@@ -48,6 +48,7 @@ impl Config {
             found.targets(&format!("targets.{use_case}"), use_case, targets, &all);
         }
         self.check_otlp(&mut found);
+        self.check_notify(&mut found);
         self.check_country(&mut found);
         found.0
     }
@@ -84,6 +85,23 @@ impl Config {
                 found.add(field, "is not a valid header name", remedy);
             } else if HeaderValue::from_bytes(value.bytes()).is_err() {
                 found.add(field, "is not a valid header value", "write it on one line");
+            }
+        }
+    }
+
+    fn check_notify(&self, found: &mut Found) {
+        if self.public_url.as_ref().is_some_and(|url| !is_http(url) || url.contains(['?', '#', '@'])) {
+            found.add("public_url", "is not a valid address", "write it as `https://rum.example`");
+        }
+        let sites = self.sites.iter().map(|site| site.name.as_str()).collect();
+        let mut ids = HashSet::new();
+        for (index, receiver) in self.notify.iter().enumerate() {
+            for (field, problem, remedy) in receiver.mistakes(&sites) {
+                found.add(format!("notify[{index}].{field}"), problem, remedy);
+            }
+            if !ids.insert(receiver.id()) {
+                let problem = "is the address of an earlier `[[notify]]` too";
+                found.add(format!("notify[{index}].url"), problem, "write one `[[notify]]` for each receiver");
             }
         }
     }

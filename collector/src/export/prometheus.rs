@@ -6,6 +6,7 @@ mod exemplars;
 pub(crate) mod names;
 mod native;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -25,12 +26,14 @@ use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REJECTED, REPAIRS, TIMED_CHUNKS,
+    notification_word,
 };
 use crate::aggregate::metric::{Export, MetricDefinition, exported};
 use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::series::{Overflow, Series};
 use crate::api::state::ApiState;
-use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
+use crate::config::notify::NotifyKind;
+use crate::http::counters::{NotificationResult, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::PublishStatus;
@@ -65,7 +68,8 @@ pub(crate) async fn metrics(
     let lag_seconds = published.map(|published| published.lag_seconds(now_ms));
     let listeners = state.live.listeners();
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
-    let scrape = Scrape { snapshot, exemplars, own_edges, sites, writable, listeners, lag_seconds };
+    let receivers = state.config.notify.iter().map(|receiver| receiver.kind).collect();
+    let scrape = Scrape { snapshot, exemplars, own_edges, sites, receivers, writable, listeners, lag_seconds };
     // Encoding thousands of series would delay the beacons of this worker, so it runs on a blocking thread.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
@@ -107,6 +111,8 @@ struct Scrape {
     own_edges: OwnEdges,
     /// Configured sites.
     sites: Vec<String>,
+    /// Kinds of configured receivers of notifications.
+    receivers: BTreeSet<NotifyKind>,
     writable: bool,
     listeners: usize,
     /// `None` if this collector runs alone.
@@ -211,7 +217,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 10] {
+    fn own_counts(&self) -> [MetricFamily; 11] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -258,6 +264,11 @@ impl Scrape {
                 "Live-feed connections rejected because the subscriber limit was reached.",
                 one(counts.get(Kind::Listener, REJECTED)),
             ),
+            counter(
+                names::NOTIFICATIONS,
+                "Attempts to deliver a notification, by kind of receiver and result.",
+                self.notifications(),
+            ),
         ]
     }
 
@@ -281,6 +292,17 @@ impl Scrape {
         let unseen = self.sites.iter().flat_map(labels).filter(|(site, label)| !is_seen(site, label));
         let unseen = unseen.map(|(site, label)| counted(vec![pair("label", label), pair("site", site)], 0));
         self.seen(Kind::Overflow, "label").into_iter().chain(unseen).collect()
+    }
+
+    /// Notifications of all configured kinds, including zeros.
+    fn notifications(&self) -> Vec<Metric> {
+        let counts = &self.snapshot.counts;
+        let each = |kind: &NotifyKind| NotificationResult::ALL.map(|result| (*kind, result));
+        let metric = |(kind, result): (NotifyKind, NotificationResult)| {
+            let count = counts.get(Kind::Notification, &notification_word(kind, result));
+            counted(vec![pair("kind", kind.as_str()), pair("result", result.as_str())], count)
+        };
+        self.receivers.iter().flat_map(each).map(metric).collect()
     }
 
     fn ignored_fields(&self) -> Vec<Metric> {

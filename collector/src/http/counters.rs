@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::config::notify::NotifyKind;
 use crate::http::error::Reason;
 use crate::report::accepted::Discarded;
 
@@ -28,6 +29,27 @@ impl RequestResult {
     }
 }
 
+/// Result of an attempt to deliver a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotificationResult {
+    Sent,
+    Failed,
+    /// The message is not tried again.
+    GivenUp,
+}
+
+impl NotificationResult {
+    pub(crate) const ALL: [Self; 3] = [Self::Sent, Self::Failed, Self::GivenUp];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+            Self::GivenUp => "given_up",
+        }
+    }
+}
+
 /// Counters of the ingest endpoint, collected by the thread that owns
 /// [`Counts`](crate::aggregate::internal_metrics::Counts). Counters that every request increments take no
 /// lock.
@@ -43,6 +65,7 @@ pub(crate) struct RequestCounters {
     /// Index as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     rejected_listeners: AtomicU64,
+    notifications: [[AtomicU64; NotificationResult::ALL.len()]; NotifyKind::ALL.len()],
 }
 
 struct Refused([AtomicU64; Reason::ALL.len()]);
@@ -77,6 +100,19 @@ impl RequestCounters {
     /// Counts a live-feed connection that was rejected because the subscriber limit was reached.
     pub(crate) fn listener_rejected(&self) {
         self.rejected_listeners.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn notification(&self, kind: NotifyKind, result: NotificationResult) {
+        self.notifications[kind as usize][result as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notifications since the last call.
+    pub(crate) fn take_notifications(&self) -> impl Iterator<Item = (NotifyKind, NotificationResult, u64)> + '_ {
+        let each = |kind| NotificationResult::ALL.map(|result| (kind, result));
+        NotifyKind::ALL.into_iter().flat_map(each).map(|(kind, result)| {
+            let count = self.notifications[kind as usize][result as usize].swap(0, Ordering::Relaxed);
+            (kind, result, count)
+        })
     }
 
     /// Rejected live-feed connections since the last call.

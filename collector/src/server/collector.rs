@@ -16,6 +16,7 @@ use crate::http::probe_files::ProbeVersions;
 use crate::ingest::geoip::CountryLookup;
 use crate::ingest::state::IngestState;
 use crate::journal::health::Health;
+use crate::notify;
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
 use crate::store::clickhouse::queries::ClusterTables;
@@ -28,6 +29,8 @@ pub struct Collector {
     threads: Threads,
     /// Dropped after the threads end, so that it pushes their last numbers.
     exporter: Option<Background>,
+    /// Dropped before the threads end, so that they store its last counters.
+    notifier: Option<Background>,
     /// Dropped before the threads end, so that they store its last counters.
     countries: Option<Background>,
     failed: oneshot::Receiver<()>,
@@ -63,8 +66,16 @@ impl Collector {
             counters: counters.clone(),
             alerts: Arc::default(),
         };
+        let sources = notify::Sources {
+            config: config.clone(),
+            reader: api.reader.clone(),
+            minutes_from: api.minutes_from.clone(),
+            alerts: api.alerts.clone(),
+            counters: counters.clone(),
+        };
+        let notifier = notify::start(sources).map_err(StoreError::Thread)?;
         let state = AppState::new(Shared { config, ingest, api, probes, published, counters, health });
-        Ok(Self { state, threads, exporter, countries: watch, failed })
+        Ok(Self { state, threads, exporter, notifier, countries: watch, failed })
     }
 
     /// The state that [`app`](crate::app) needs.
@@ -86,6 +97,7 @@ impl Collector {
     /// Threads then still wait for the disk, and only the end of the process unlocks the folder.
     pub fn close(self, within: Duration) -> Result<(), StoreError> {
         drop(self.countries);
+        drop(self.notifier);
         self.threads.stop(within)?;
         drop(self.exporter);
         Ok(())

@@ -102,6 +102,18 @@ impl Verdict {
     }
 }
 
+/// What most of the streams that an alert counts as bad have in common, as a sentence without its full stop. `subject`
+/// is the alert's, `stats` are of its window.
+pub(crate) fn likely_cause(subject: &str, stats: &WindowStats) -> Option<String> {
+    let missed = match subject {
+        "availability" => Missed::Availability,
+        "integrity" => Missed::Integrity,
+        "pace" => Missed::Pace,
+        _ => Missed::Wait,
+    };
+    MainCause::of(missed, stats).map(|cause| cause.describe())
+}
+
 /// Judges each use case by its own targets, in the order of `cases`.
 pub(crate) fn judge_all(cases: &[Case<'_>]) -> Vec<Judged> {
     cases.iter().map(judge).collect()

@@ -57,6 +57,20 @@ impl ReaderPool {
         }
     }
 
+    /// Runs a query on the calling thread, which may block. It takes no permit: only one background thread calls it.
+    pub(crate) fn run_here<T>(
+        &self,
+        query: impl FnOnce(&Backend<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match &self.cluster {
+            None => {
+                let connection = open(&self.file)?;
+                query(&Backend::File { connection: &connection, stream_index: &self.stream_index })
+            }
+            Some(tables) => query(&Backend::Cluster(tables)),
+        }
+    }
+
     /// Runs a query against this collector's own file.
     pub(crate) async fn run_own<T: Send + 'static>(
         &self,

@@ -20,6 +20,8 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
         ("is not a table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
     } else if field == "read_tokens" {
         ("is not a list".to_owned(), "write the tokens in brackets: `[\"…\"]`".to_owned())
+    } else if field.starts_with("notify") && !field.contains('.') {
+        ("is not a list of tables".to_owned(), "write `[[notify]]` in double brackets".to_owned())
     } else if is_secret(field) {
         ("is not text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {
@@ -47,6 +49,12 @@ pub(super) fn meant(field: &str, message: &str) -> Option<String> {
 
 /// Fields whose values are never printed, not even if they are wrong.
 pub(super) fn is_secret(field: &str) -> bool {
+    if let Some(inside) = field.strip_prefix("notify") {
+        // Anything else may be an address, which is a secret.
+        return !["kind", "on", "sites", "quiet", "from", "to"]
+            .iter()
+            .any(|name| inside.split(['.', '[']).any(|part| part == *name));
+    }
     ["admin_token", "read_tokens", "store.clickhouse.password", "otlp.headers."]
         .iter()
         .any(|secret| field.starts_with(secret))
