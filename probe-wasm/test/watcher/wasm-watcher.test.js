@@ -88,7 +88,7 @@ test("the larger Wasm reads every recording as the native meter", () => {
 });
 
 /** The recordings that need the full Wasm. The first Wasm reads all others itself. */
-const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
+const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
 const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|event_error_lines|json_array)|plain_text)/;
 
 test("the first Wasm reads usual streams and requests the larger", () => {
