@@ -209,7 +209,7 @@ function createProbe(options) {
     try {
       if (event == OPEN) {
         const sinceGesture = stream.time - gestureAt;
-        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? gestureAt : NaN;
+        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? gestureAt : undefined;
       }
       session.take(stream, event, value, time) || setTimer();
       // Even a loop over no extensions takes its time where the processor has lost the code since the last read.

@@ -21,7 +21,7 @@ function watched(enrich = (stream, json) => json, watcher = createFallbackWatche
 }
 
 function open(session, { status = 200, read = true, ...stream } = {}) {
-  stream = { time: 100, submit: NaN, ...stream };
+  stream = { time: 100, submit: undefined, ...stream };
   session.take(stream, OPEN);
   session.take(stream, HEADERS, { status, headers: new Headers() }, 140);
   if (read) session.take(stream, READ);

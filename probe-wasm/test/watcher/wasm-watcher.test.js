@@ -39,7 +39,7 @@ function recording(name) {
 }
 
 function reportOf(watcher, rows) {
-  watcher.open(1, 0, NaN);
+  watcher.open(1, 0, undefined);
   let answered = false;
   let how = CLOSED;
   let time = 0;
@@ -121,7 +121,7 @@ function session() {
 }
 
 /** Plays the rows. Calls `before` before the row with the number `at`. */
-function play(session, rows, at, before, stream = { time: 0, submit: NaN }) {
+function play(session, rows, at, before, stream = { time: 0, submit: undefined }) {
   let time = 0;
   let how = CLOSED;
   session.take(stream, moments.OPEN);
@@ -148,7 +148,7 @@ test("batched chunks give the same report as single ones", () => {
     const rows = recording(name);
     const [waiting, ...others] = [1, 2, undefined].map((bodies_) => {
       const { one, ends } = session();
-      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies_ });
+      play(one, rows, undefined, undefined, { time: 0, submit: undefined, bodies_ });
       const [{ id, observed, clock_resolution_ms, ...report }] = ends;
       return report;
     });
