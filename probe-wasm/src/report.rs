@@ -38,11 +38,10 @@ impl Serialize for Report<'_> {
         if !report.gaps.is_empty() {
             let (offset, counts) = report.gaps.dense();
             let sum = Timestamp::from_ms(report.gaps.sum()).since(Timestamp::from_ms(0.0));
-            let values = [SCALE.into(), offset.into(), report.gaps.zero() as f64, sum].map(Some);
-            numbers(
-                &mut list,
-                FieldValues { fields: "gaps: scale offset zero sum", values: values.into_iter() },
-            )?;
+            list.serialize_element("gaps: scale offset zero sum")?;
+            for number in [SCALE.into(), offset.into(), report.gaps.zero() as f64, sum] {
+                list.serialize_element(&number)?;
+            }
             list.serialize_element("counts")?;
             counts.iter().try_for_each(|&count| list.serialize_element(&(count as f64)))?;
         }

@@ -3,7 +3,7 @@
 
 import { PAGE_GONE, UNSEEN } from "../session/end-reasons.js";
 import { BLINDLY, BLINDLY_OFFLINE } from "../session/outbox.js";
-import { createSession } from "../session/session.js";
+import { Session } from "../session/session.js";
 import { installTap, silent, uninstallTap } from "../tap/install.js";
 import { createRequestInspector } from "../tap/request-inspector.js";
 import { OPEN } from "../tap/tap-events.js";
@@ -195,8 +195,14 @@ function createProbe(options) {
   function startSession(made) {
     if (session || tap.sink_ == silent) return;
     watcher = made;
-    const describe = describer(options);
-    session = createSession(made, describe, guard, callFirstToken, callStreamEnd, enrich, made.memory && loadFull);
+    session = new Session(made, {
+      describe: describer(options),
+      guard,
+      onFirst: callFirstToken,
+      onEnd: callStreamEnd,
+      enrich,
+      loadFull: made.memory && loadFull,
+    });
     session.setHidden(document.hidden);
     tap.sink_ = handleEvent;
     for (const [stream, event, ...more] of tap.buffered_.splice(0))

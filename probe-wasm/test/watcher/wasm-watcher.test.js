@@ -9,7 +9,7 @@ import { CANCELLED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "../../js/sessio
 import { EVENTS, LINES, OTHER, contentKindOf } from "../../js/tap/content-types.js";
 import * as moments from "../../js/tap/tap-events.js";
 import { NEEDS_FULL_WASM } from "../../js/session/progress-flags.js";
-import { createSession } from "../../js/session/session.js";
+import { Session } from "../../js/session/session.js";
 
 const STREAMS = new URL("../../../tests/fixtures/streams/", import.meta.url);
 const ENDS = { closed: CLOSED, failed: FAILED, cancelled: CANCELLED, timed_out: TIMED_OUT, page_gone: PAGE_GONE };
@@ -115,8 +115,14 @@ function session() {
   const ends = [];
   const asked = [];
   const tell = (make) => ends.push(JSON.parse(make()));
-  const describe = () => ({ page: {} });
-  const one = createSession(watcher(), describe, (job) => job(), () => {}, tell, (stream, json) => json, (use) => asked.push(use));
+  const one = new Session(watcher(), {
+    describe: () => ({ page: {} }),
+    guard: (job) => job(),
+    onFirst() {},
+    onEnd: tell,
+    enrich: (stream, json) => json,
+    loadFull: (use) => asked.push(use),
+  });
   return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
 }
 
