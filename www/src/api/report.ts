@@ -30,6 +30,14 @@ export interface Histogram {
   sum: number;
 }
 
+/** A moment that the app named by `probe.mark()`. */
+export interface Mark {
+  /** Name of the moment, such as `retrieval`. */
+  name: string;
+  /** From the request to the moment. */
+  at_ms: number;
+}
+
 /** What the probe reports of one stream. Durations are milliseconds since the request. */
 export interface StreamReport {
   /** Schema version. */
@@ -119,6 +127,8 @@ export interface StreamReport {
   stalls?: number | null;
   /** How often each defect was seen. */
   defects?: Partial<Record<Defect, number>> | null;
+  /** Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`. */
+  marks?: Mark[] | null;
   /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */
   network_timing?: {
     /** Name look-up; 0 on a reused connection. */
