@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_TOKENS, Rule, fields};
+use crate::mark::MARKS;
 use crate::words::{Observed, ServerStart};
-use crate::{Defects, Histogram, NameShape, Outcome, PageLifecycle, ProbeOverhead};
+use crate::{Defects, Histogram, Mark, NameShape, Outcome, PageLifecycle, ProbeOverhead};
 
 /// The version in [`StreamReport::v`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -121,6 +122,8 @@ fields! {
             /// How often each defect was seen.
             defects: Defects = 36, Rule::Defects,
                 "Defects of the stream, as counts by name.";
+            /// Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`.
+            marks: Vec<Mark> = 45, Rule::Marks, MARKS;
             /// Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides
             /// them.
             network_timing: Option<NetworkTiming> = 37, Rule::Group(NetworkTiming::FIELDS), "";

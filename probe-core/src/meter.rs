@@ -101,9 +101,9 @@ impl Meter {
         self.state.report.set(NumberField::SubmitDelay, self.request.since(at));
     }
 
-    /// The smallest step of the clock behind all times.
-    pub fn on_clock(&mut self, resolution_ms: f64) {
-        self.state.report.set(NumberField::ClockResolution, resolution_ms);
+    /// The smallest step of the clock behind all times. `None` if it was not measured.
+    pub fn on_clock(&mut self, resolution_ms: Option<f64>) {
+        self.state.report.set(NumberField::ClockResolution, resolution_ms.unwrap_or(ABSENT));
     }
 
     /// The response headers. Without them the status is unknown, and so is whether a failure came before any response.

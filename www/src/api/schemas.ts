@@ -620,6 +620,13 @@ export interface StreamReport {
   input_tokens?: number;
   /** Longest time between two reads with generated text. Absent until two have come. */
   longest_gap_ms?: number;
+  /** Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`. */
+  marks?: ({
+    /** From the request to the moment. */
+    at_ms: number;
+    /** Name of the moment, such as `retrieval`. */
+    name: string;
+  })[];
   /** Model that the request named. Absent if its body could not be read or named none. */
   model?: string;
   /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */

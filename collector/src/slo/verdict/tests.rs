@@ -3,7 +3,7 @@ use beacon::{Outcome, PageLifecycle, ServerTiming, StreamReport};
 use super::words::{seconds, seconds_beside};
 use super::*;
 use crate::aggregate::judgement::Judgement;
-use crate::slo::alert::Alert;
+use crate::slo::alert::{Alert, GroupState};
 use crate::slo::error_budget::{Objective, Severity};
 
 /// Outcome, wait in milliseconds and number of streams.

@@ -1,0 +1,51 @@
+//! What a verdict is about, and its levels.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::aggregate::window_stats::WindowStats;
+use crate::config::targets::Targets;
+use crate::slo::alert::GroupState;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "VerdictLevel")]
+pub(crate) enum Level {
+    /// No eligible streams or no targets.
+    None,
+    /// All targets are met, and no alert fires.
+    Good,
+    /// A target is missed, but only by few streams, among few streams, or perhaps by chance; or a budget is
+    /// overspent.
+    Warn,
+    /// A target is missed, or an urgent alert fires.
+    Bad,
+}
+
+/// The streams of one use case of a site, and what they are compared with.
+pub(crate) struct Case<'a> {
+    pub(crate) site: &'a str,
+    pub(crate) use_case: &'a str,
+    pub(crate) stats: &'a WindowStats,
+    pub(crate) targets: Targets,
+    /// Its alerts and budgets. `None` if no stream of it ended in the period of the budgets.
+    pub(crate) state: Option<&'a GroupState>,
+}
+
+/// Which streams a missed target counts as bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// Those whose wait was above its p95 target.
+    Wait,
+    /// Those that missed their pace.
+    Pace,
+    /// Those that failed.
+    Availability,
+    /// Those that were not intact.
+    Integrity,
+    /// Those that were not within SLO.
+    Goodput,
+}
+
+/// With fewer streams, a percentile or a share says little.
+pub(super) const FEW: u64 = 30;
