@@ -93,13 +93,16 @@ export interface StreamReport {
   first_byte_ms?: number;
   /** First whole event. Absent when none came, as in plain text. */
   first_event_ms?: number;
-  /** First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was none. */
+  /**
+   * First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was none, or if the
+   * response was not streamed.
+   */
   ttft_ms?: number;
   /** First answer text. Absent when there was only reasoning or tool arguments. */
   ttfv_ms?: number;
   /** First frame presented with that text in it. Absent without a watched, visible output. */
   ttfp_ms?: number;
-  /** Last generated text. Absent when there was none. */
+  /** Last generated text, or a whole response that was not streamed. Absent when there was none. */
   e2e_ms?: number;
   /** Stream closed, failed or cancelled. Absent while open. */
   close_ms?: number;

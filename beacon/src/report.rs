@@ -90,14 +90,14 @@ fields! {
             /// First whole event. Absent when none came, as in plain text.
             first_event_ms: Option<f64> = 18, Rule::Milliseconds => after "first_byte_ms", ARRIVAL;
             /// First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was
-            /// none.
+            /// none, or if the response was not streamed.
             ttft_ms: Option<f64> = 19, Rule::Milliseconds => after "first_event_ms", ARRIVAL;
             /// First answer text. Absent when there was only reasoning or tool arguments.
             ttfv_ms: Option<f64> = 20, Rule::Milliseconds => after "ttft_ms", ARRIVAL;
             /// First frame presented with that text in it. Absent without a watched, visible output.
             ttfp_ms: Option<f64> = 21, Rule::Milliseconds => after "ttfv_ms",
                 "Time of the first paint of text, if the page names the output element.";
-            /// Last generated text. Absent when there was none.
+            /// Last generated text, or a whole response that was not streamed. Absent when there was none.
             e2e_ms: Option<f64> = 22, Rule::Milliseconds => after "ttft_ms" "ttfv_ms", ARRIVAL;
             /// Stream closed, failed or cancelled. Absent while open.
             close_ms: Option<f64> = 23, Rule::Milliseconds => after "e2e_ms", ARRIVAL;

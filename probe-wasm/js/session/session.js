@@ -158,11 +158,10 @@ export class Session {
   }
 
   #takeHeaders(stream, { status, headers }, time) {
-    const type = headers.get("content-type");
-    if (isBodiless(stream.method, status) || isOtherJson(stream, status, type)) return this.#forget(stream);
+    if (isBodiless(stream.method, status)) return this.#forget(stream);
     // The body lies there unread until the app asks for it.
     stream.answered_ = time;
-    tell(stream, "headers", time, status, contentKindOf(type));
+    tell(stream, "headers", time, status, contentKindOf(headers.get("content-type")));
   }
 
   /** Reads a chunk. True where nothing is due earlier than before. */
@@ -189,8 +188,11 @@ export class Session {
   /** Reads the rest of a body that came in one piece: another branch of it may have been read in part. */
   #readWhole(stream, time, value) {
     this.#batch.readTimed();
-    const bytes = typeof value == "string" ? new TextEncoder().encode(value) : bytesOf(value);
-    if (bytes) this.#readChunk(stream, time, bytes.subarray(stream.watcher.report(stream.key).bytes));
+    const { bytes: from } = stream.watcher.report(stream.key);
+    // Parsed JSON is written again: other bytes, which do not go on from those of another branch.
+    const isParsed = !from && /^(Object|Array)$/.test(value?.constructor.name);
+    const bytes = bytesOf(isParsed ? JSON.stringify(value) : value);
+    if (bytes) this.#readChunk(stream, time, bytes.subarray(from));
     this.#end(stream, time, bytes ? ends.CLOSED : ends.UNSEEN);
   }
 
@@ -281,11 +283,6 @@ function isBodiless(method = "get", status) {
   return isRefusedProbe || BODILESS.includes(status) || /^head$/i.test(method);
 }
 
-/** A client that accepts streams as well as JSON, as those of MCP do, asks for many things besides text of a model. */
-function isOtherJson({ asksByAccept_ }, status, type) {
-  return asksByAccept_ && status < 400 && /\/json($|;)/.test(type);
-}
-
 /** The reason of `ends` for a stream's last event. */
 function endReasonOf({ signal, left_, read = 0 }, event, error) {
   if (event == CLOSED) return ends.CLOSED;
@@ -299,8 +296,9 @@ function failureOf(signal, error) {
   return signal?.aborted || name == "AbortError" ? ends.ABORTED : ends.FAILED;
 }
 
-/** A reader that brings its own buffer may get other views than bytes. */
+/** Bytes of a text or of any view: a reader that brings its own buffer may get others than bytes. */
 function bytesOf(value) {
+  if (typeof value == "string") return new TextEncoder().encode(value);
   if (value?.byteLength >= 0) return new Uint8Array(value.buffer ?? value, value.byteOffset, value.byteLength);
 }
 

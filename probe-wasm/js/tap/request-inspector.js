@@ -6,6 +6,9 @@ import { ASKS } from "./request-patterns.js";
 // The search for `ASKS` covers the head and the tail of the body, however long the prompt between them is.
 const EDGE_CHARS = 4096;
 
+/** Clients of MCP accept a stream as well as JSON for each of their calls, few of which are of a model. */
+const ACCEPTS_JSON = /\/json\b(?!-)/;
+
 /** The next token of JSON outside of a string. */
 const TOKEN = /\s*([,:"{}[\]]|-?\d[\d.eE+-]*|true|false|null)/y;
 /** The next escape or the end inside of a string. */
@@ -23,11 +26,11 @@ export function createRequestInspector(isStream) {
     stream.method ??= init?.method ?? input?.method;
     stream.model = modelOf(body);
     const text = `${body?.slice?.(0, EDGE_CHARS)}\n${body?.slice?.(-EDGE_CHARS)}`;
-    const isNamed = isStream?.(input, init) || ASKS.test(text);
-    stream.asksByAccept_ = !isNamed;
+    if (isStream?.(input, init) || ASKS.test(text)) return true;
     // With headers that cannot be sent, the call has failed by now.
     try {
-      return isNamed || STREAMS.test(new Headers(headers).get("accept"));
+      const accepted = new Headers(headers).get("accept");
+      return STREAMS.test(accepted) && !ACCEPTS_JSON.test(accepted);
     } catch {}
   };
 }

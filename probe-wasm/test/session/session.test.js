@@ -89,22 +89,6 @@ test("a cancel without a signal leaves the outcome unobserved", () => {
   assert.equal(outcome(CANCELLED, undefined, { signal: AbortSignal.abort() }), "aborted");
 });
 
-test("JSON for a request that also accepts a stream is discarded", () => {
-  const json = new Headers({ "content-type": "application/json; charset=utf-8" });
-  for (const [asksByAccept_, status, outcomes] of [
-    [true, 200, []],
-    [true, 500, ["http_error"]],
-    [false, 200, ["empty"]],
-  ]) {
-    const { session, ends } = watched();
-    const stream = { time: 100, asksByAccept_ };
-    session.take(stream, OPEN);
-    session.take(stream, HEADERS, { status, headers: json }, 140);
-    session.take(stream, CLOSED, undefined, 200);
-    assert.deepEqual(ends.map(({ outcome }) => outcome), outcomes);
-  }
-});
-
 test("a signal ends a stream that is no longer read, once", () => {
   const { session, ends } = watched();
   const controller = new AbortController();

@@ -63,6 +63,7 @@ test("body or `accept` mark a stream request, and body its model", async () => {
     [{ method: "POST", body: `{"messages":${prompt},"model":"gpt","stream":true}` }, "gpt"],
     [{ headers: { Accept: "text/event-stream" } }, undefined],
     [{ headers: [["accept", "application/x-ndjson"]] }, undefined],
+    [{ headers: [["accept", "application/json-seq"]] }, undefined],
     [{ headers: new Headers({ accept: "text/event-stream" }) }, undefined],
   ];
   for (const [init, model] of asks) {
@@ -72,7 +73,8 @@ test("body or `accept` mark a stream request, and body its model", async () => {
     assert.equal([...seen.streams][0].model, model);
   }
   const upload = { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: "{}" };
-  const others = [{}, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }, upload];
+  const both = { headers: { accept: "application/json, text/event-stream" } };
+  const others = [{}, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }, upload, both];
   for (const init of others) {
     const { fetch, seen } = watched();
     await fetch("/json", init);

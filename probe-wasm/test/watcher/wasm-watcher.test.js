@@ -89,7 +89,7 @@ test("the larger Wasm reads every recording as the native meter", () => {
 
 /** The recordings that need the full Wasm. The first Wasm reads all others itself. */
 const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
-const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|event_error_lines|json_array)|plain_text)/;
+const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|event_error_lines|json_array|whole)|openai_chat_whole|plain_text)/;
 
 test("the first Wasm reads usual streams and requests the larger", () => {
   const compiled = watcher();
@@ -186,6 +186,41 @@ test("a rare stream is measured from its first byte at any load", () => {
       assertAsRecorded(name, rows, (({ observed, open, model, ...again }) => again)(ends[1]));
     }
   }
+});
+
+test("JSON that the app got parsed is a whole response", () => {
+  const answer = {
+    object: "chat.completion",
+    choices: [{ index: 0, message: { content: "Hello" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 9, completion_tokens: 2 },
+  };
+  for (const [body, outcome, e2e_ms] of [
+    [answer, "complete", 900],
+    [JSON.stringify(answer), "complete", 900],
+    [{ error: { message: "overloaded" } }, "provider_error", undefined],
+    [new Blob(["{}"]), "unobserved", undefined],
+  ]) {
+    const { one, ends, enlarged } = session();
+    const stream = { time: 0, bodies_: 1 };
+    one.take(stream, moments.OPEN);
+    one.take(stream, moments.HEADERS, { status: 200, headers: new Headers({ "content-type": "application/json" }) }, 40);
+    one.take(stream, moments.READ);
+    one.take(stream, moments.WHOLE, body, 900);
+    enlarged(watcher(undefined, all));
+    const [report] = ends;
+    assert.deepEqual([report.outcome, report.e2e_ms, report.ttft_ms, report.ttfv_ms], [outcome, e2e_ms, undefined, undefined]);
+    if (e2e_ms) assert.deepEqual([report.input_tokens, report.finish_reason], [9, "stop"]);
+  }
+});
+
+test("parsed JSON does not go on from the bytes of another branch", () => {
+  const { one, ends } = session();
+  const stream = { time: 0, bodies_: 2 };
+  one.take(stream, moments.OPEN);
+  one.take(stream, moments.HEADERS, { status: 200, headers: new Headers({ "content-type": "text/event-stream" }) }, 40);
+  one.take(stream, moments.CHUNK, new TextEncoder().encode("data: x\n\n"), 50);
+  one.take(stream, moments.WHOLE, { a: 1 }, 900);
+  assert.deepEqual([ends[0].outcome, ends[0].bytes], ["unobserved", 9]);
 });
 
 test("a second rare stream may request the larger Wasm again", () => {
