@@ -1,5 +1,6 @@
 //! HTTP basics that every route shares: errors, clients and their limits, static files, content encoding.
 
+pub(crate) mod access_control;
 pub(crate) mod auth;
 pub(crate) mod client_ip;
 pub(crate) mod connection;

@@ -7,6 +7,7 @@ use beacon::{Dropped, ProbeOverhead, StreamReport};
 
 use crate::aggregate::series::Overflow;
 use crate::http::counters::{RequestCounters, RequestResult, SAMPLED_OUT};
+use crate::http::error::Reason;
 use crate::journal::batch::{Damage, JournaledBatch};
 use crate::report::accepted::Discarded;
 
@@ -76,13 +77,15 @@ pub(crate) enum Kind {
     ProbeOverhead,
     /// Live-feed connections that were rejected because the subscriber limit was reached.
     Listener,
+    /// Requests for data that were refused access, by reason.
+    Access,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -95,6 +98,7 @@ impl Kind {
         Self::CountryFile,
         Self::ProbeOverhead,
         Self::Listener,
+        Self::Access,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -111,6 +115,7 @@ impl Kind {
             Self::CountryFile => "country_file",
             Self::ProbeOverhead => "probe_overhead",
             Self::Listener => "listener",
+            Self::Access => "access",
         }
     }
 }
@@ -181,6 +186,7 @@ impl Counts {
         if !refusals.is_empty() {
             tracing::warn!("Refused beacons in the last second:{refusals}");
         }
+        self.take_access_refused(counters);
         let refused = counters.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
         for (site, discarded) in counters.take_discarded() {
@@ -192,6 +198,20 @@ impl Counts {
         self.add(Kind::Listener, "", REJECTED, counters.take_rejected_listeners());
         // After the results: requests that arrive in between count as in flight, not as missing.
         self.add(Kind::Received, "", BEACONS, counters.take_received());
+    }
+
+    fn take_access_refused(&mut self, counters: &RequestCounters) {
+        let mut refusals = String::new();
+        for (reason, count) in counters.take_access_refused() {
+            self.add(Kind::Access, "", reason.code(), count);
+            // Every first visit of the dashboard comes without a token.
+            if reason != Reason::Unauthorized {
+                refusals.push_str(&format!(" {}={count}", reason.code()));
+            }
+        }
+        if !refusals.is_empty() {
+            tracing::warn!("Refused requests for data in the last second:{refusals}");
+        }
     }
 
     /// Requests that were in flight when the last process ended never got a response: they do not count as

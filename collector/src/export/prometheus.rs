@@ -202,7 +202,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 10] {
+    fn own_counts(&self) -> [MetricFamily; 11] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -248,6 +248,11 @@ impl Scrape {
                 names::LIVE_REJECTED,
                 "Live-feed connections rejected because the subscriber limit was reached.",
                 one(counts.get(Kind::Listener, REJECTED)),
+            ),
+            counter(
+                names::ACCESS_REFUSED,
+                "Requests for data that were refused access, by reason.",
+                self.each(Kind::Access, "reason", Reason::ACCESS.map(Reason::code)),
             ),
         ]
     }

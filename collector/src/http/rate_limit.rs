@@ -75,6 +75,13 @@ impl NetworkRateLimits {
         self.change(network, micros(now), Allowance::take)
     }
 
+    /// Whether one more would pass at `now`. Charges nothing.
+    pub(crate) fn check(&self, network: ClientNetwork, now: Duration) -> Result<(), RetryAfter> {
+        self.change(network, micros(now), |allowance, paid_at, now| {
+            allowance.take(paid_at, now).map(|_| now + allowance.owed(paid_at, now))
+        })
+    }
+
     /// Charges the other reports of the beacon once their number is known. If they exceed the burst, this
     /// beacon still passes. Other beacons in progress are refused, and later ones until the excess is paid.
     pub(crate) fn take_more(
@@ -183,6 +190,18 @@ mod tests {
         assert_eq!(site.take(at(105)), Ok(()));
         assert!(site.take(at(105)).is_err());
         assert_eq!((0..9).filter(|_| site.take(at(60_000)).is_ok()).count(), 3, "silence saves up one burst");
+    }
+
+    #[test]
+    fn a_check_charges_nothing() {
+        let paces = NetworkRateLimits::new(RATE);
+        let now = Duration::from_secs(1);
+        for _ in 0..3 {
+            assert_eq!((0..9).filter(|_| paces.check(network(1), now).is_ok()).count(), 9);
+            assert_eq!(paces.take(network(1), now), Ok(()));
+        }
+        assert_eq!(paces.check(network(1), now), Err(RetryAfter(Duration::from_millis(100))));
+        assert_eq!(paces.check(network(2), now), Ok(()));
     }
 
     #[test]

@@ -46,12 +46,13 @@ fn no_secret_is_in_the_log_whatever_is_to_be_logged() {
     let folder = TempDir::new().unwrap();
     let (url, key) = (endpoint(), format!("pk_{SIGN}{SIGN}"));
     let config = format!(
-        "admin_token = '{}'\nread_tokens = ['{}']\n\
+        "[[tokens]]\nname = 'admin'\ntoken = '{}'\n\
+         [[tokens]]\nname = 'scraper'\ntoken = '{}'\nscopes = ['metrics']\n\
          [store.clickhouse]\nurl = '{url}'\npassword = '{}'\npublish_seconds = 1\n\
          [otlp]\nendpoint = '{url}'\nevery_seconds = 1\nheaders = {{ x-api-key = '{}' }}\n\
          [[sites]]\nname = 'shop'\nkeys = ['{key}']\norigins = ['loopback']\n",
         secret("admin"),
-        secret("reader"),
+        secret("scraper"),
         secret("clickhouse"),
         secret("otlp"),
     );
@@ -69,7 +70,7 @@ fn no_secret_is_in_the_log_whatever_is_to_be_logged() {
             format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
         process.connect().ask(&request).unwrap().0
     };
-    assert_eq!(ask("/metrics", "reader"), 200);
+    assert_eq!(ask("/metrics", "scraper"), 200);
     assert_eq!(ask("/v1/accounting", "nobody"), 401);
     // What ClickHouse answers here is no answer to a question.
     assert!([200, 500, 503].contains(&ask("/v1/accounting", "admin")));
