@@ -300,6 +300,12 @@ impl Counts {
         self.get(Kind::Moved, IN_CUMULATIVE)
     }
 
+    /// Only the counts of some sites, and those that are not by site if the empty name is selected.
+    pub(crate) fn of_sites(mut self, selects: impl Fn(&str) -> bool) -> Self {
+        self.all.retain(|key, _| selects(&key.site));
+        self
+    }
+
     /// Every count.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&CountKey, u64)> {
         self.all.iter().map(|(key, count)| (key, *count))

@@ -149,10 +149,8 @@ impl Read {
 /// Streams with a label value that counts as `other`, by label.
 fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut overflow = BTreeMap::new();
-    for (key, count) in store.counts()?.iter(Kind::Overflow) {
-        if filter[Dimension::Site].as_ref().is_none_or(|site| *site == key.site) {
-            *overflow.entry(key.word.clone()).or_default() += count;
-        }
+    for (key, count) in store.counts(filter)?.iter(Kind::Overflow) {
+        *overflow.entry(key.word.clone()).or_default() += count;
     }
     Ok(overflow)
 }

@@ -29,6 +29,7 @@ use crate::aggregate::internal_metrics::{
 use crate::aggregate::metric::{Export, MetricDefinition, exported};
 use crate::aggregate::series::{Overflow, Series};
 use crate::api::state::ApiState;
+use crate::config::token::AllowedSites;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
@@ -76,7 +77,8 @@ pub(crate) async fn metrics(
 /// Query for the streams that can become exemplars.
 fn newest(now_ms: i64) -> StreamsQuery {
     StreamsQuery {
-        filter: Filter::default(),
+        // Only tokens without a limit of sites can have the scope `metrics`.
+        filter: Filter::of_sites(AllowedSites::All),
         outcome: None,
         only_ended: false,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
@@ -102,6 +103,16 @@ impl Access {
 
     fn of_token(token: &Token) -> Self {
         Self { sites: token.sites.clone(), scopes: token.scopes.clone() }
+    }
+}
+
+/// For handlers behind the middleware that admitted the request.
+impl<S: Send + Sync> FromRequestParts<S> for Access {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(head: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let missing = || ApiError::new(Reason::Internal, "the route does not check who may read");
+        head.extensions.get::<Self>().cloned().ok_or_else(missing)
     }
 }
 

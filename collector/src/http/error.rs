@@ -86,6 +86,8 @@ reasons! {
     TooManyWrongTokens = "too_many_wrong_tokens", TOO_MANY_REQUESTS;
     /// The token lacks the scope that the route needs.
     MissingScope = "missing_scope", FORBIDDEN;
+    /// The token is limited to other sites.
+    SiteForbidden = "site_forbidden", FORBIDDEN;
     /// Without tokens, only requests to a loopback host are served.
     ForeignHost = "foreign_host", FORBIDDEN;
     /// No stream has this id, or its data was deleted.
@@ -123,11 +125,12 @@ impl Reason {
     ];
 
     /// Reasons for which a request for data can be refused access.
-    pub(crate) const ACCESS: [Self; 5] = [
+    pub(crate) const ACCESS: [Self; 6] = [
         Self::Unauthorized,
         Self::WrongToken,
         Self::TooManyWrongTokens,
         Self::MissingScope,
+        Self::SiteForbidden,
         Self::ForeignHost,
     ];
 

@@ -55,7 +55,7 @@ fn each_window(
     // One snapshot, because the rollup thread completes hours and deletes minutes concurrently.
     let snapshot = connection.unchecked_transaction()?;
     let value = by.map_or("''", Dimension::name);
-    let in_filter = in_filter(4);
+    let in_filter = in_filter(4, filter);
     let minutes_of = format!(
         "SELECT minute, {value}, stats FROM windows CROSS JOIN series ON series.id = windows.series
          WHERE ?1 IS NOT NULL AND ?2 = 1 AND minute >= ?3 AND minute < ?4 AND {in_filter}"

@@ -15,6 +15,7 @@ mod harness;
 mod hostile;
 mod import;
 mod ingest;
+mod limited_token;
 mod live;
 mod operations;
 mod otlp;

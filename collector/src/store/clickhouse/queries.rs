@@ -298,15 +298,20 @@ impl ClusterTables {
         Ok(streams)
     }
 
-    /// One stored report: from the newest reports or from the samples.
-    pub(in crate::store) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+    /// One stored report, if the filter selects it: from the newest reports or from the samples.
+    pub(in crate::store) fn one(
+        &self,
+        filter: &Filter,
+        id: StreamId,
+    ) -> Result<Option<StoredStream>, StoreError> {
+        let in_filter = in_filter(filter);
         let newest = format!(
-            "SELECT received_ms, country, report FROM {} WHERE id = '{id:032x}'
+            "SELECT received_ms, country, report FROM {} WHERE id = '{id:032x}'{in_filter}
              ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
             self.client.table("streams")
         );
         let mask = format!(
-            "SELECT received_ms, country, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
+            "SELECT received_ms, country, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0{in_filter}
              ORDER BY day DESC LIMIT 1",
             self.client.table("samples")
         );
@@ -336,14 +341,22 @@ fn in_filter(filter: &Filter) -> String {
     let condition = |(dimension, value): (Dimension, &str)| {
         format!(" AND {} = {}", dimension.name(), quote(as_written(dimension, value)))
     };
-    filter.restricted().map(condition).collect()
+    let site = filter.sites().names().map(|names| format!(" AND site IN ({})", quoted(names)));
+    filter.restricted().map(condition).chain(site).collect()
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// The filter as a condition on a tuple that contains all dimensions from position `first` on.
 fn in_latest(filter: &Filter, first: usize) -> String {
-    filter.restricted().fold("1".to_owned(), |all, (dimension, value)| {
-        let at = first + dimension as usize;
-        format!("{all} AND latest.{at} = {}", quote(as_written(dimension, value)))
+    let at = |dimension: Dimension| first + dimension as usize;
+    let site = filter.sites().names();
+    let all =
+        site.map_or("1".to_owned(), |names| format!("latest.{} IN ({})", at(Dimension::Site), quoted(names)));
+    filter.restricted().fold(all, |all, (dimension, value)| {
+        format!("{all} AND latest.{} = {}", at(dimension), quote(as_written(dimension, value)))
     })
 }
 
