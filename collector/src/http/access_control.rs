@@ -1,21 +1,27 @@
-//! Decides who may read: requests with a configured token or, where none is configured, requests to a loopback host.
+//! Decides who may read: requests with a configured token or with the session of one. Where no token is configured,
+//! requests to a loopback host.
 
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{AUTHORIZATION, HOST};
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
+use schemars::JsonSchema;
+use serde::Serialize;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use crate::config::Config;
 use crate::config::origin::is_loopback_host;
 use crate::config::rate::Rate;
+use crate::config::secret::Secret;
 use crate::config::token::{AllowedSites, Scope, Token};
 use crate::http::client_ip::{ClientNetwork, Peer};
 use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
 use crate::http::rate_limit::{NetworkRateLimits, RetryAfter};
+use crate::http::request_origin::{check_same_origin, host};
+use crate::http::session_cookie::{self, Shown};
 use crate::time;
 
 /// Checks the credentials of requests for data.
@@ -25,11 +31,24 @@ pub(crate) struct AccessControl {
     counters: Arc<RequestCounters>,
 }
 
-/// What a request may read.
+/// Who a request comes from, and what it may read.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
+    pub(crate) signed_in_by: SignedInBy,
+    /// Name of the token.
+    pub(crate) name: Option<String>,
     pub(crate) sites: AllowedSites,
     scopes: Vec<Scope>,
+}
+
+/// By which credentials a request may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SignedInBy {
+    /// No token is configured.
+    Nothing,
+    Token,
+    Session,
 }
 
 impl AccessControl {
@@ -44,15 +63,18 @@ impl AccessControl {
             return Ok(Access::everything());
         }
         let access = self.identify(head)?;
-        if access.scopes.contains(&scope) {
-            return Ok(access);
+        access.check(scope)?;
+        if !head.method.is_safe() && access.signed_in_by != SignedInBy::Token {
+            check_same_origin(head)?;
         }
-        let name = match scope {
-            Scope::Read => "read",
-            Scope::Metrics => "metrics",
-        };
-        let message = format!("the token may not read this: it needs the scope `{name}`");
-        Err(ApiError::new(Reason::MissingScope, message))
+        Ok(access)
+    }
+
+    /// The token for a new session.
+    pub(crate) fn sign_in(&self, shown: &Secret, head: &Parts) -> Result<&Token, ApiError> {
+        let token = self.token(shown.bytes(), self.network(head))?;
+        Access::of(SignedInBy::Session, token).check(Scope::Read)?;
+        Ok(token)
     }
 
     /// Counts a refusal, if it is one of access.
@@ -64,10 +86,19 @@ impl AccessControl {
 
     fn identify(&self, head: &Parts) -> Result<Access, ApiError> {
         if let Some(shown) = bearer(&head.headers) {
-            return self.token(shown, self.network(head)).map(Access::of_token);
+            let token = self.token(shown, self.network(head))?;
+            return Ok(Access::of(SignedInBy::Token, token));
         }
-        let message = "no token: send `Authorization: Bearer TOKEN` with a configured token";
-        Err(ApiError::new(Reason::Unauthorized, message))
+        let (reason, message) = match session_cookie::read(&head.headers, &self.config.tokens, now_s()) {
+            Shown::Session(token) => return Ok(Access::of(SignedInBy::Session, token)),
+            Shown::Ended => {
+                (Reason::SessionEnded, "the session has ended, or its token was removed: sign in again")
+            }
+            Shown::Nothing => {
+                (Reason::Unauthorized, "sign in, or send a token as `Authorization: Bearer TOKEN`")
+            }
+        };
+        Err(ApiError::new(reason, message))
     }
 
     /// The configured token that equals the shown one. Wrong ones are charged to the network.
@@ -98,11 +129,29 @@ impl AccessControl {
 
 impl Access {
     fn everything() -> Self {
-        Self { sites: AllowedSites::All, scopes: vec![Scope::Read, Scope::Metrics] }
+        Self {
+            signed_in_by: SignedInBy::Nothing,
+            name: None,
+            sites: AllowedSites::All,
+            scopes: vec![Scope::Read, Scope::Metrics],
+        }
     }
 
-    fn of_token(token: &Token) -> Self {
-        Self { sites: token.sites.clone(), scopes: token.scopes.clone() }
+    pub(crate) fn of(signed_in_by: SignedInBy, token: &Token) -> Self {
+        let Token { name, scopes, sites, .. } = token;
+        Self { signed_in_by, name: Some(name.clone()), sites: sites.clone(), scopes: scopes.clone() }
+    }
+
+    fn check(&self, scope: Scope) -> Result<(), ApiError> {
+        if self.scopes.contains(&scope) {
+            return Ok(());
+        }
+        let name = match scope {
+            Scope::Read => "read",
+            Scope::Metrics => "metrics",
+        };
+        let message = format!("the token may not read this: it needs the scope `{name}`");
+        Err(ApiError::new(Reason::MissingScope, message))
     }
 }
 
@@ -131,13 +180,15 @@ fn too_many(RetryAfter(wait): RetryAfter) -> ApiError {
 /// Prevents DNS rebinding. Any page can point its own host name at 127.0.0.1 and be of the same origin as
 /// this server, but it cannot make the browser send a loopback host name.
 fn check_host(head: &Parts) -> Result<(), ApiError> {
-    let header = head.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = head.uri.authority().map(|authority| authority.as_str()).or(header);
-    if host.is_some_and(is_loopback_host) {
+    if host(head).is_some_and(is_loopback_host) {
         return Ok(());
     }
     let message = "without `tokens`, only requests to 127.0.0.1, localhost or [::1] are allowed";
     Err(ApiError::new(Reason::ForeignHost, message))
+}
+
+fn now_s() -> i64 {
+    time::now_ms() / 1_000
 }
 
 const BEARER: &[u8] = b"Bearer ";

@@ -24,6 +24,15 @@ pub(crate) async fn metrics(state: State<Arc<AccessControl>>, request: Request, 
     guard(Scope::Metrics, state, request, next).await
 }
 
+/// Middleware of routes that check access by themselves.
+pub(crate) async fn private(
+    State(control): State<Arc<AccessControl>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    keep_private(&control, next.run(request).await)
+}
+
 async fn guard(
     scope: Scope,
     State(control): State<Arc<AccessControl>>,

@@ -80,6 +80,10 @@ reasons! {
     BadQuery = "bad_query", BAD_REQUEST;
     /// The request shows nothing by which it may read.
     Unauthorized = "unauthorized", UNAUTHORIZED;
+    /// The session has ended, or its token was removed.
+    SessionEnded = "session_ended", UNAUTHORIZED;
+    /// A page of another origin sent a request that only this collector's own pages may send.
+    CrossOrigin = "cross_origin", FORBIDDEN;
     /// The token is none of the configured ones.
     WrongToken = "wrong_token", UNAUTHORIZED;
     /// The client's network has shown too many wrong tokens.
@@ -125,8 +129,10 @@ impl Reason {
     ];
 
     /// Reasons for which a request for data can be refused access.
-    pub(crate) const ACCESS: [Self; 6] = [
+    pub(crate) const ACCESS: [Self; 8] = [
         Self::Unauthorized,
+        Self::SessionEnded,
+        Self::CrossOrigin,
         Self::WrongToken,
         Self::TooManyWrongTokens,
         Self::MissingScope,

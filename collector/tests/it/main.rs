@@ -28,6 +28,7 @@ mod running;
 mod samples;
 mod secrets;
 mod seeds;
+mod session;
 mod slo;
 mod snippet;
 mod space;
