@@ -41,6 +41,8 @@ pub struct Config {
     /// Tokens that allow reading the dashboard's data or `/metrics`, one for each reader. Default none: then only
     /// requests to a loopback host are served.
     pub tokens: Vec<Token>,
+    /// A proxy in front that signs readers in. Default none.
+    pub auth_proxy: AuthProxy,
     /// Seconds without a newer revision after which an open stream is finalized with its last one.
     /// Default 120.
     pub settle_after_seconds: u32,
@@ -68,6 +70,16 @@ pub struct Config {
     pub otlp: Otlp,
     /// Source of a beacon's country. Default none: then no beacon has a country.
     pub country: CountryFrom,
+}
+
+/// A proxy in front that signs readers in, such as oauth2-proxy or Authelia.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthProxy {
+    /// Header in which `ingest.proxies` name the signed-in user, such as `X-Forwarded-User`. Such a user may read
+    /// everything. It is ignored if any other client sends it. Default none.
+    #[serde(deserialize_with = "header_name")]
+    pub header: Option<HeaderName>,
 }
 
 /// Source of a beacon's country: one of these.
@@ -280,7 +292,7 @@ impl Config {
     /// Whether readers must show who they are. Otherwise only requests to a loopback host are served.
     #[must_use]
     pub const fn needs_sign_in(&self) -> bool {
-        !self.tokens.is_empty()
+        !self.tokens.is_empty() || self.auth_proxy.header.is_some()
     }
 
     /// Length of the error budget's period in days, limited by the stored history.
@@ -305,6 +317,7 @@ impl Default for Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)),
             data: PathBuf::from("llm-rum-data"),
             tokens: Vec::new(),
+            auth_proxy: AuthProxy::default(),
             settle_after_seconds: 120,
             journal: Journal::default(),
             ingest: Ingest::default(),

@@ -1,5 +1,5 @@
-//! Decides who may read: requests with a configured token or with the session of one. Where no token is configured,
-//! requests to a loopback host.
+//! Decides who may read: requests with a configured token, with the session of one, or with the user of an
+//! authenticating proxy. Where none of these is configured: requests to a loopback host.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) struct AccessControl {
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
     pub(crate) signed_in_by: SignedInBy,
-    /// Name of the token.
+    /// Name of the token, or of the proxy's user.
     pub(crate) name: Option<String>,
     pub(crate) sites: AllowedSites,
     scopes: Vec<Scope>,
@@ -45,10 +45,12 @@ pub(crate) struct Access {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SignedInBy {
-    /// No token is configured.
+    /// None is configured.
     Nothing,
     Token,
     Session,
+    /// The user that an authenticating proxy names.
+    Proxy,
 }
 
 impl AccessControl {
@@ -85,6 +87,10 @@ impl AccessControl {
     }
 
     fn identify(&self, head: &Parts) -> Result<Access, ApiError> {
+        // Comes first: a proxy may pass on an `Authorization` header of its own users.
+        if let Some(user) = self.proxied_user(head) {
+            return Ok(Access { signed_in_by: SignedInBy::Proxy, name: Some(user), ..Access::everything() });
+        }
         if let Some(shown) = bearer(&head.headers) {
             let token = self.token(shown, self.network(head))?;
             return Ok(Access::of(SignedInBy::Token, token));
@@ -99,6 +105,19 @@ impl AccessControl {
             }
         };
         Err(ApiError::new(reason, message))
+    }
+
+    /// The user that an authenticating proxy names. Of two names, one could be the client's.
+    fn proxied_user(&self, head: &Parts) -> Option<String> {
+        let header = self.config.auth_proxy.header.as_ref()?;
+        let is_proxy = head.extensions.get::<Peer>() == Some(&Peer::Proxy);
+        let mut names = head.headers.get_all(header).iter().map(|name| name.as_bytes().trim_ascii());
+        match (names.next(), names.next()) {
+            (Some(name), None) if is_proxy && !name.is_empty() => {
+                Some(String::from_utf8_lossy(name).into_owned())
+            }
+            _ => None,
+        }
     }
 
     /// The configured token that equals the shown one. Wrong ones are charged to the network.

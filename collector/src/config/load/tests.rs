@@ -173,7 +173,7 @@ fn tokens(second: &str) -> String {
 }
 
 #[test]
-fn a_mistake_of_a_token_has_its_line_and_its_remedy() {
+fn a_mistake_about_access_has_its_line_and_remedy() {
     let good = "token = '0123456789abcdef'";
     for (second, expected) in [
         ("token = 'short'".to_owned(), "10: `tokens[1].token` is shorter than 16 bytes: generate"),
@@ -202,6 +202,18 @@ fn a_mistake_of_a_token_has_its_line_and_its_remedy() {
     ] {
         check_lines(&tokens(&second), &[expected]);
     }
+    let proxied = "[ingest]\nproxies = ['10.0.0.1']\nclient_header = 'x-a'\n[auth_proxy]\n";
+    for (text, expected) in [
+        ("[auth_proxy]\nheader = 'x-user'", "2: `auth_proxy.header` has no effect without `ingest.proxies`"),
+        (
+            &format!("{proxied}header = 'X-A'"),
+            "5: `auth_proxy.header` is also `ingest.client_header`, which every",
+        ),
+        (&format!("{proxied}header = 'x a'"), "5: `auth_proxy.header` is not valid: it is not a header name"),
+    ] {
+        check_lines(text, &[expected]);
+    }
+    check_lines(&format!("listen = '0.0.0.0:1'\n{proxied}header = 'x-user'"), &[]);
     let twice = tokens(good).replace("'second'", "'first'");
     check_lines(&twice, &["9: `tokens[1].name` is the name of two tokens: give"]);
     check_lines(&tokens(&format!("{good}\nsites = ['shop']\nscopes = ['read']")), &[]);
@@ -436,6 +448,7 @@ fn a_remedy_is_in_the_words_of_the_file() {
         ("[journal]\n", "sync wait_seconds"),
         ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
         ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),
+        ("[auth_proxy]\n", "header"),
         ("[targets.chat]\n", "ttft_p50_ms speed"),
         ("[otlp]\n", "endpoint headers headers.a every_seconds temporality instance"),
         ("[country]\n", "header mmdb"),

@@ -13,7 +13,7 @@ pub(super) fn check_access(config: &Config, found: &mut Found) {
     if !config.listen.ip().is_loopback() && !config.needs_sign_in() {
         found.add_beside(
             "listen",
-            &["tokens"],
+            &["tokens", "auth_proxy.header"],
             "is not a loopback address, and without `tokens` anyone who can connect could read the data",
             "add a `[[tokens]]` table with `name` and `token`, or listen on 127.0.0.1",
         );
@@ -30,6 +30,7 @@ pub(super) fn check_access(config: &Config, found: &mut Found) {
         }
     }
     check_client_header(config, found);
+    check_auth_proxy(config, found);
 }
 
 fn check_token(at: &str, token: &Token, config: &Config, found: &mut Found) {
@@ -73,6 +74,25 @@ fn check_client_header(config: &Config, found: &mut Found) {
         let problem = "has its own syntax (RFC 7239), which the collector does not read";
         let remedy = "name a header in which the proxies write only addresses, such as `x-forwarded-for`";
         found.add("ingest.client_header", problem, remedy);
+    }
+}
+
+fn check_auth_proxy(config: &Config, found: &mut Found) {
+    let (at, Some(header)) = ("auth_proxy.header", &config.auth_proxy.header) else { return };
+    if config.ingest.proxies.is_empty() {
+        let problem = "has no effect without `ingest.proxies`";
+        found.add_beside(
+            at,
+            &["ingest.proxies"],
+            problem,
+            "list the proxies that sign readers in, or remove it",
+        );
+    }
+    let others =
+        [("ingest.client_header", &config.ingest.client_header), ("country.header", &config.country.header)];
+    for (other, _) in others.into_iter().filter(|(_, other)| other.as_ref() == Some(header)) {
+        let problem = format!("is also `{other}`, which every request through the proxy has");
+        found.add_beside(at, &[other], problem, "name the header that only signed-in users have");
     }
 }
 
