@@ -30,6 +30,7 @@ const { values: options } = parseArgs({
   options: { port: { type: "string", default: "8787" }, scenario: { type: "string", default: "ready" } },
 });
 const HOUR = 3_600_000;
+const COOKIE = "llm_rum_session=mock";
 const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
 const TYPES = {
   ".html": "text/html; charset=utf-8",
@@ -43,13 +44,9 @@ const streams = invent(options.scenario, Date.now());
 const server = createServer((request, response) => {
   const address = new URL(request.url, "http://mock");
   if (address.pathname === "/v1/live" && accessError(request) === null) return streamLive(response, address);
-  const answer = address.pathname.startsWith("/v1/")
-    ? apiResponse(request, address)
-    : address.pathname === "/snippet.json"
-      ? ok({ site: "demo" })
-      : fileResponse(address.pathname);
-  Promise.resolve(answer).then(({ status = 200, type = "application/json", body }) => {
+  Promise.resolve(responseTo(request, address)).then(({ status = 200, type = "application/json", body, cookie }) => {
     response.writeHead(status, {
+      ...(cookie && { "Set-Cookie": cookie }),
       "Content-Type": type,
       "Content-Security-Policy":
         "default-src 'self'; style-src 'self'; script-src 'self'; frame-ancestors 'none'",
@@ -62,6 +59,13 @@ const server = createServer((request, response) => {
 server.listen(Number(options.port), "127.0.0.1", () => {
   console.log(`mock listening on http://127.0.0.1:${server.address().port}`);
 });
+
+function responseTo(request, address) {
+  if (address.pathname === "/v1/session") return sessionResponse(request);
+  if (address.pathname.startsWith("/v1/")) return apiResponse(request, address);
+  if (address.pathname === "/snippet.json") return ok({ site: "demo" });
+  return fileResponse(address.pathname);
+}
 
 function invent(scenario, now) {
   switch (scenario) {
@@ -118,10 +122,28 @@ function accessError(request) {
   if (options.scenario === "falls" && loads > 1)
     return errorResponse(503, "storage_unavailable", "the disk is full");
   if (options.scenario === "error") return errorResponse(503, "storage_unavailable", "the disk is full");
-  if (options.scenario === "locked" && request.headers.authorization !== "Bearer secret") {
+  if (options.scenario === "locked" && !request.headers.cookie?.includes(COOKIE)) {
     return errorResponse(401, "unauthorized", "a token is required");
   }
   return null;
+}
+
+async function sessionResponse(request) {
+  const session = ok({ signed_in_by: options.scenario === "locked" ? "session" : "nothing", name: "mock" });
+  const attributes = "Path=/; HttpOnly; SameSite=Strict";
+  switch (request.method) {
+    case "POST": {
+      const [body] = await request.toArray();
+      if (body?.toString() !== JSON.stringify({ token: "secret" })) {
+        return errorResponse(401, "wrong_token", "the token is wrong");
+      }
+      return { ...session, cookie: `${COOKIE}; ${attributes}` };
+    }
+    case "DELETE":
+      return { status: 204, cookie: `${COOKIE}; Max-Age=0; ${attributes}` };
+    default:
+      return accessError(request) ?? session;
+  }
 }
 
 /** Sends an update each second, with one more ended stream. */

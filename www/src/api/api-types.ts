@@ -282,6 +282,15 @@ export interface Slo {
   budgets: Budget[];
 }
 
+/** Who the browser's requests come from. */
+export interface Session {
+  signed_in_by: "nothing" | "token" | "session" | "proxy";
+  /** Name of the token or of the proxy's user. */
+  name?: string;
+  /** The sites that the token is limited to; absent for all. */
+  sites?: string[];
+}
+
 /** Ingest accounting since the collector's first start. */
 export interface Accounting {
   beacons: {

@@ -11,6 +11,7 @@ import type {
   Outcome,
   Range,
   SampleKind,
+  Session,
   Slo,
   StreamPage,
   StreamReport,
@@ -45,9 +46,8 @@ export function errorMessage(error: unknown): string {
   return "The collector cannot be reached.";
 }
 
-/** Credentials and cancellation of a request. */
+/** Cancellation of a request. The browser adds the session cookie. */
 export interface RequestOptions {
-  token: string | null;
   signal?: AbortSignal;
 }
 
@@ -55,6 +55,7 @@ export interface RequestOptions {
 export const REQUEST_TIMEOUT_MS = 20_000;
 
 type Query = Record<string, string | undefined>;
+type Method = "GET" | "POST" | "DELETE";
 
 export const getSummary = (window: QueryWindow, options: RequestOptions) =>
   get<Summary>("v1/summary", windowQuery(window), options);
@@ -120,14 +121,34 @@ function windowQuery({ range, filters }: QueryWindow): Query {
   return { range, ...filters };
 }
 
-/** Opens the live feed. An `EventSource` cannot send the token. */
+/** Who the collector takes the browser for. */
+export const getSession = (options: RequestOptions) => get<Session>("v1/session", {}, options);
+
+/** Exchanges a token for the session cookie. */
+export const signIn = (token: string) => answerOf<Session>("POST", "v1/session", {}, {}, { token });
+
+/** Removes the session cookie. */
+export async function signOut(): Promise<void> {
+  await request("DELETE", "v1/session", {}, "application/json", {});
+}
+
+/** Opens the live feed. An `EventSource` would hide the reason of a refusal. */
 export async function openLive(filters: Filters, options: RequestOptions): Promise<ReadableStream<BufferSource>> {
-  const { body } = await request("v1/live", filters, "text/event-stream", options);
+  const { body } = await request("GET", "v1/live", filters, "text/event-stream", options);
   if (body === null) throw new TypeError("response without a body");
   return body;
 }
 
-async function get<Answer>(route: string, query: Query, { token, signal }: RequestOptions): Promise<Answer> {
+const get = <Answer>(route: string, query: Query, options: RequestOptions) =>
+  answerOf<Answer>("GET", route, query, options);
+
+async function answerOf<Answer>(
+  method: Method,
+  route: string,
+  query: Query,
+  { signal }: RequestOptions,
+  body?: object,
+): Promise<Answer> {
   // `AbortSignal.any` is missing in the oldest supported Firefox.
   const controller = new AbortController();
   const stop = () => controller.abort();
@@ -135,7 +156,7 @@ async function get<Answer>(route: string, query: Query, { token, signal }: Reque
   signal?.addEventListener("abort", stop);
   const timeout = setTimeout(stop, REQUEST_TIMEOUT_MS);
   try {
-    const response = await request(route, query, "application/json", { token, signal: controller.signal });
+    const response = await request(method, route, query, "application/json", { signal: controller.signal }, body);
     return (await response.json()) as Answer;
   } catch (error) {
     throw error instanceof SyntaxError ? new UnexpectedResponse(error.message) : error;
@@ -145,14 +166,27 @@ async function get<Answer>(route: string, query: Query, { token, signal }: Reque
   }
 }
 
-async function request(route: string, query: Query, accept: string, options: RequestOptions): Promise<Response> {
+async function request(
+  method: Method,
+  route: string,
+  query: Query,
+  accept: string,
+  options: RequestOptions,
+  body?: object,
+): Promise<Response> {
   const address = new URL(route, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
   const headers: Record<string, string> = { Accept: accept };
-  if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
-  const response = await fetch(address, { headers, cache: "no-store", signal: options.signal ?? null });
+  if (body) headers["Content-Type"] = "application/json";
+  const response = await fetch(address, {
+    method,
+    headers,
+    body: body ? JSON.stringify(body) : null,
+    cache: "no-store",
+    signal: options.signal ?? null,
+  });
   if (!response.ok) throw await apiErrorOf(response);
   return response;
 }

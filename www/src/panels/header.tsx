@@ -1,11 +1,11 @@
-/** Header: name, time range, filters, refresh and theme. */
+/** Header: name, time range, filters, refresh, theme and sign-out. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Range } from "../api/api-types";
 import { DIMENSIONS } from "../api/dimensions";
 import { humanize, timeOfDay, valueLabel } from "../format";
-import { refresh, REFRESH_MS } from "../polling/feed";
-import { busy, dashboardData, paused, screen, setFilter, setRange, view } from "../state";
+import { logout, refresh, REFRESH_MS } from "../polling/feed";
+import { busy, dashboardData, paused, screen, session, setFilter, setRange, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { SegmentedControl } from "../ui/segmented-control";
@@ -37,9 +37,20 @@ export function Header() {
           <span class="tool-word">{theme.value}</span>
           <span class="unseen">switch theme</span>
         </button>
+        {!isLocked && <SignOut />}
       </div>
       <FilterChips />
     </header>
+  );
+}
+
+/** Shown for a session only. A proxy in front has its own way to sign out. */
+function SignOut() {
+  if (session.value?.signed_in_by !== "session") return null;
+  return (
+    <button type="button" class="quiet" data-sign-out onClick={() => void logout()} title={`Signed in as ${session.value.name}`}>
+      Sign out
+    </button>
   );
 }
 
