@@ -1,15 +1,15 @@
 //! Finds all mistakes of a well-formed [`Config`].
 
 mod access;
+mod found;
 
 use std::collections::{HashMap, HashSet};
 
 use axum::http::{HeaderName, HeaderValue, Uri};
 
 use super::error::Mistake;
-use super::rate::Rate;
-use super::targets::{OutOfOrder, Targets};
 use super::{ClickHouse, Config, CountryFrom, Site, country_database, model_name};
+use found::{Found, NO_WORD, WORD, is_word};
 
 impl Config {
     /// All mistakes because of which a collector would not start with these values.
@@ -275,68 +275,9 @@ fn check_site<'a>(
     }
 }
 
-#[derive(Default)]
-struct Found(Vec<Mistake>);
-
-impl Found {
-    fn add(&mut self, field: impl Into<String>, problem: impl Into<String>, remedy: &str) {
-        self.add_beside(field, &[], problem, remedy);
-    }
-
-    /// The same for a field that conflicts with others.
-    fn add_beside(
-        &mut self,
-        field: impl Into<String>,
-        others: &[&str],
-        problem: impl Into<String>,
-        remedy: &str,
-    ) {
-        let (field, problem, remedy) = (field.into(), problem.into(), remedy.to_owned());
-        let beside = others.iter().copied().map(str::to_owned).collect();
-        self.0.push(Mistake { place: None, field, problem, remedy, beside });
-    }
-
-    /// Checks the targets that are written for a use case, and compares them with all that apply, defaults
-    /// included.
-    fn targets(&mut self, at: &str, use_case: &str, written: &Targets, all: &Targets) {
-        if let Some(field) = written.mistake() {
-            let remedy = "write milliseconds greater than 0, or a share of at least 0 and less than 1";
-            self.add(format!("{at}.{field}"), "is not a valid target", remedy);
-        }
-        for OutOfOrder { lower, higher, default_ms } in written.out_of_order(all) {
-            let what = match default_ms {
-                Some(default_ms) => format!("which is {default_ms} by default"),
-                None => "the target of a higher percentile".to_owned(),
-            };
-            let beside = [format!("{at}.{higher}"), format!("targets.{use_case}.{higher}")];
-            self.add_beside(
-                format!("{at}.{lower}"),
-                &beside.each_ref().map(String::as_str),
-                format!("is greater than `{higher}`, {what}"),
-                if default_ms.is_some() {
-                    "lower it, or set the other target too"
-                } else {
-                    "lower it, or raise the other target"
-                },
-            );
-        }
-    }
-
-    fn rate(&mut self, field: &str, rate: Rate) {
-        if let Some(problem) = rate.mistake() {
-            self.add(field, problem, "write it as `{ per_second = 100, burst = 1000 }`");
-        }
-    }
-}
-
 fn is_http(url: &str) -> bool {
     let is_http = |uri: Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
     url.parse().is_ok_and(is_http)
-}
-
-fn is_word(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 /// Far above the number of files that a process may open, and below the maximum of a semaphore.
@@ -344,5 +285,3 @@ const MOST_CONNECTIONS: usize = 1_000_000;
 const LONGEST_NOTICE_SECONDS: u32 = 600;
 /// Each is a report in memory until it is stored, and a row as long as the history.
 const MOST_SAMPLES: u32 = 1_000;
-const NO_WORD: &str = "is not valid in a URL";
-const WORD: &str = "use 1 to 64 of the characters A-Z a-z 0-9 . _ -";

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use axum::http::header::FORWARDED;
 
-use super::{Found, NO_WORD, WORD, is_word};
+use super::found::{Found, NO_WORD, WORD, is_word};
 use crate::config::Config;
 use crate::config::secret::Secret;
 use crate::config::token::{AllowedSites, Scope, Token};
