@@ -75,11 +75,12 @@ impl NetworkRateLimits {
         self.change(network, micros(now), Allowance::take)
     }
 
-    /// Whether one more would pass at `now`. Charges nothing.
+    /// Whether one more would pass at `now`. Charges nothing, and takes no network's slot.
     pub(crate) fn check(&self, network: ClientNetwork, now: Duration) -> Result<(), RetryAfter> {
-        self.change(network, micros(now), |allowance, paid_at, now| {
-            allowance.take(paid_at, now).map(|_| now + allowance.owed(paid_at, now))
-        })
+        let (set, tag) = self.set_of(network);
+        let mut held = set.iter().map(|slot| slot.load(Ordering::Relaxed));
+        let paid_at = held.find(|slot| slot & !TIME == tag).map_or(micros(now), |slot| slot & TIME);
+        self.allowance.take(paid_at, micros(now)).map(drop)
     }
 
     /// Charges the other reports of the beacon once their number is known. If they exceed the burst, this
@@ -96,15 +97,19 @@ impl NetworkRateLimits {
         })
     }
 
+    /// The slots that a network can use, and the bits that mark its own.
+    fn set_of(&self, network: ClientNetwork) -> (&[AtomicU64; WAYS], u64) {
+        let hash = self.hasher.hash_one(network);
+        (&self.slots[hash as usize % SETS], hash & !TIME)
+    }
+
     fn change(
         &self,
         network: ClientNetwork,
         now: u64,
         take: impl Fn(Allowance, u64, u64) -> Result<u64, RetryAfter>,
     ) -> Result<(), RetryAfter> {
-        let hash = self.hasher.hash_one(network);
-        let set = &self.slots[hash as usize % SETS];
-        let tag = hash & !TIME;
+        let (set, tag) = self.set_of(network);
         loop {
             let held = set.each_ref().map(|slot| slot.load(Ordering::Relaxed));
             let mine = held.iter().position(|slot| slot & !TIME == tag);
