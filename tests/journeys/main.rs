@@ -12,6 +12,7 @@ mod consent;
 mod crash;
 mod csp;
 mod dashboard;
+mod dashboard_controls;
 mod deploy;
 mod hostile;
 mod install;

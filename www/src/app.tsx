@@ -60,7 +60,7 @@ function Content() {
 
 function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { data: DashboardData }) {
   const { range } = loaded;
-  const { metric, chartType, by, showsAllGroups } = view.value;
+  const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
   return (
     <>
       <div class="judgement">
@@ -74,6 +74,7 @@ function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { d
         range={range}
         metric={metric}
         chartType={chartType}
+        compareTo={compareTo}
         useCases={summary.use_cases}
       />
       <div class="pair">

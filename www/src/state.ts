@@ -12,7 +12,6 @@ import type {
   HistogramAnswer,
   Live,
   Outcome,
-  Range,
   SampleKind,
   Session,
   StreamReport,
@@ -21,8 +20,9 @@ import type {
 } from "./api/api-types";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
+import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
-import { readView, writeView, type ChartType, type View } from "./url";
+import { DEFAULT_VIEW, readView, writeView, type ChartType, type CompareTo, type View } from "./url";
 
 /** `loading` until the first response, `locked` while the collector wants a token, `failed` while requests fail. */
 export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "failed"; message: string };
@@ -112,8 +112,23 @@ export function navigate(change: Partial<View>): void {
 }
 
 export const setRange = (range: Range) => navigate({ range });
+
+/** Shows only these times. */
+export function zoomTo(from: number, to: number): void {
+  const range = fixedRange(from, to);
+  if (range) setRange(range);
+}
+
+/** The times of the data on screen. */
+export function shownTimes(): FixedRange {
+  const summary = dashboardData.peek()?.summary;
+  const now = Date.now();
+  return summary ? { from: summary.from, to: summary.to } : { from: now - lengthMs(DEFAULT_VIEW.range), to: now };
+}
+
 export const setMetric = (metric: Metric) => navigate({ metric });
 export const setChartType = (chartType: ChartType) => navigate({ chartType });
+export const setCompareTo = (compareTo: CompareTo | null) => navigate({ compareTo });
 export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
 export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
 export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });

@@ -10,6 +10,7 @@ use beacon::Outcome;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 use crate::report::stream_id::StreamId;
@@ -49,14 +50,14 @@ impl Stream {
     }
 }
 
-/// Window and verdict of a finalized stream.
+/// Window and judgement of a finalized stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finalized {
     /// Minute of its window. Hundreds of thousands of streams are in memory, and 32 bits last for four
     /// thousand years.
     pub(crate) minute: i32,
-    /// It met the targets that applied at that time.
-    pub(crate) within_slo: bool,
+    /// By the targets that applied at that time.
+    pub(crate) judgement: Judgement,
 }
 
 /// Limits of the registry.
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
-    const COUNTED: Finalized = Finalized { minute: 0, within_slo: true };
+    const COUNTED: Finalized = Finalized { minute: 0, judgement: Judgement::WITHIN_SLO };
 
     fn open(id: StreamId, received_ms: i64) -> Stream {
         Stream {
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_holds_up_nothing_that_came_after() {
+    fn an_idle_stream_is_found_after_the_clock_was_set_back() {
         let hour_ms = 3_600_000;
         let mut streams = with(MEMORY, [open(1, hour_ms), open(2, 0)]);
         assert_eq!(streams.next_idle_open(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn old_and_many_are_forgotten() {
+    fn streams_over_the_age_or_count_limit_are_evicted() {
         let mut streams = with(MEMORY, (1..=3).map(|id| counted(id, id as i64)));
         assert_eq!(streams.evict_next(10), None);
         assert_eq!(known(&streams), [2, 3]);
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_gives_back_what_it_took() {
+    fn a_registry_built_from_stored_streams_is_the_same() {
         let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
         let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
         let after = StreamRegistry::new(MEMORY, stored.map(|(seq, stream)| (seq, *stream)));

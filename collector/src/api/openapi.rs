@@ -3,7 +3,7 @@
 
 use axum::Json;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::abandonment::{Abandonment, AbandonmentQuery};
@@ -16,9 +16,9 @@ use super::integrity::{Integrity, IntegrityQuery};
 use super::live::Snapshot;
 use super::params::Format;
 use super::query_string::{FromQuery, Param};
-use super::schema::stream;
+use super::schema::{named, stream};
 use super::session::Session;
-use super::slo::Slo;
+use super::slo::{Alerts, Slo};
 use super::streams::StreamListQuery;
 use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
@@ -36,10 +36,10 @@ struct Route {
     path: &'static str,
     about: &'static str,
     parameters: fn() -> Vec<Value>,
-    answer: fn(&mut SchemaGenerator) -> Value,
+    answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 11] = [
+const ROUTES: [Route; 12] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -96,9 +96,15 @@ const ROUTES: [Route; 11] = [
     },
     Route {
         path: "/v1/slo",
-        about: "Objectives of each use case, and how much of each error budget is used.",
+        about: "Error budgets of one use case of a site: the chosen one, else the one with the most urgent alert.",
         parameters: Filter::openapi,
         answer: schema::<Slo>,
+    },
+    Route {
+        path: "/v1/alerts",
+        about: "The alerts of each site and use case that fire now. Other filters than these two have no effect.",
+        parameters: Filter::openapi,
+        answer: schema::<Alerts>,
     },
     Route {
         path: "/v1/accounting",
@@ -108,7 +114,9 @@ const ROUTES: [Route; 11] = [
     },
 ];
 
-fn document() -> Value {
+/// The document, without a server.
+#[must_use]
+pub fn document() -> Value {
     // OpenAPI 3.1 uses JSON Schema 2020-12 unchanged.
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -119,7 +127,7 @@ fn document() -> Value {
     for route in ROUTES {
         paths.insert(route.path.to_owned(), route.openapi(&mut generator));
     }
-    paths.insert("/v1/streams/{id}".to_owned(), one_stream());
+    paths.insert("/v1/streams/{id}".to_owned(), one_stream(&mut generator));
     paths.insert("/v1/live".to_owned(), live(&mut generator));
     paths.insert("/v1/session".to_owned(), session(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
@@ -156,11 +164,11 @@ impl Route {
     }
 }
 
-fn one_stream() -> Value {
+fn one_stream(generator: &mut SchemaGenerator) -> Value {
     let id = json!({
         "name": "id", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[0-9a-f]{32}$" },
     });
-    let content = json!({ "application/json": { "schema": stream() } });
+    let content = json!({ "application/json": { "schema": stream(generator) } });
     json!({ "get": {
         "summary": "One stream by its id.", "parameters": [id], "responses": answers(&content, &["401", "403", "404", "429"]),
         "security": security(),
@@ -242,13 +250,14 @@ fn refusal() -> Value {
     } } })
 }
 
-fn schema<Answer: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
-    generator.subschema_for::<Answer>().to_value()
+fn schema<Answer: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<Answer>()
 }
 
-fn page(_: &mut SchemaGenerator) -> Value {
-    json!({ "type": "object", "required": ["streams", "next"], "properties": {
-        "streams": { "type": "array", "items": stream() },
-        "next": { "type": ["string", "null"] },
-    } })
+fn page(generator: &mut SchemaGenerator) -> Schema {
+    let page = json!({ "type": "object", "required": ["streams", "next"], "properties": {
+        "streams": { "type": "array", "items": stream(generator) },
+        "next": { "type": ["string", "null"], "description": "`cursor` of the next page; `null` on the last one." },
+    } });
+    named(generator, "StreamPage", page)
 }

@@ -62,6 +62,7 @@ impl Collector {
             minutes_from,
             live: Arc::new(LiveFeeds::default()),
             counters: counters.clone(),
+            alerts: Arc::default(),
         };
         let access = Arc::new(AccessControl::new(config.clone(), counters.clone()));
         let state =

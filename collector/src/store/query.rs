@@ -44,7 +44,7 @@ impl Filter {
     }
 
     /// Whether it selects streams of the site.
-    pub(super) fn selects_site(&self, site: &str) -> bool {
+    pub(crate) fn selects_site(&self, site: &str) -> bool {
         self.sites.allows(site) && self[Dimension::Site].as_ref().is_none_or(|selected| selected == site)
     }
 

@@ -11,7 +11,7 @@ use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 const TOKEN: &str = "0123456789abcdef0123";
 const SCRAPER: &str = "scraper-0123456789";
 
-const QUERIES: [&str; 13] = [
+const QUERIES: [&str; 14] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
@@ -21,6 +21,7 @@ const QUERIES: [&str; 13] = [
     "/v1/abandonment",
     "/v1/integrity",
     "/v1/slo",
+    "/v1/alerts",
     "/v1/streams",
     "/v1/streams/00000000000000000000000000000001",
     "/v1/accounting",
@@ -52,7 +53,7 @@ fn is_answered(answer: &Answer) -> bool {
 }
 
 #[tokio::test]
-async fn without_tokens_only_this_machine_is_answered() {
+async fn without_tokens_only_loopback_requests_are_answered() {
     let collector = TestCollector::new();
     for path in QUERIES.into_iter().chain(["/metrics"]) {
         for host in

@@ -91,7 +91,7 @@ async fn queries_return_the_targets_of_the_use_case_of_the_streams() {
 }
 
 #[tokio::test]
-async fn an_empty_collector_answers_every_question() {
+async fn an_empty_collector_answers_every_query() {
     let collector = TestCollector::new();
     let summary = collector.json("/v1/summary?range=24h").await;
     assert_eq!(summary["streams"], 0);
@@ -277,6 +277,8 @@ async fn a_breakdown_gives_the_excess_share_of_each_group() {
     let excess = |group: &Value| group["excess_share"].as_f64().unwrap();
     assert!((excess(first) - (1.0 / 3.0 - 4.0 / 6.0)).abs() < 1e-9);
     assert!((excess(first) + excess(second)).abs() < 1e-9, "shares of one whole");
+    let bound = second["excess_share_ci_lower"].as_f64().unwrap();
+    assert!(bound < 0.0 && bound < excess(second), "two of three can be chance: {bound}");
     assert_eq!(
         second["earlier"],
         json!({ "streams": 0, "n": 0, "km_adjusted": { "abandoned": 0, "failed_before": 0 } })
@@ -423,7 +425,7 @@ async fn every_query_route_is_described_with_what_it_refuses() {
 
 proptest! {
     #[test]
-    fn no_question_makes_it_fail(
+    fn no_query_makes_the_collector_fail(
         route in prop::sample::select(vec![
             "summary", "timeseries", "histogram", "heatmap", "breakdown", "compare", "abandonment",
             "integrity", "streams",
@@ -439,7 +441,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_question_that_cannot_be_is_refused() {
+async fn an_invalid_query_is_refused() {
     let collector = TestCollector::new();
     for path in [
         "/v1/summary?range=2h",

@@ -33,7 +33,7 @@ async fn an_address_that_is_no_origin_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_read_must_name_a_key() {
+async fn the_snippet_page_hides_the_key_from_unauthorized_readers() {
     let collector = TestCollector::with(|config| config.tokens = vec![token("ops", "0123456789abcdef0123")]);
     let page = ask(&collector, "/snippet", "rum.example").await;
     assert_eq!(page.status, 200);

@@ -1,17 +1,15 @@
-/** Header: name, time range, filters, refresh, theme and sign-out. */
+/** Header: name, time range, filters, refresh, link, time zone, theme and sign-out. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import type { Range } from "../api/api-types";
 import { DIMENSIONS } from "../api/dimensions";
 import { humanize, timeOfDay, valueLabel } from "../format";
 import { logout, refresh, REFRESH_MS } from "../polling/feed";
-import { busy, dashboardData, paused, screen, session, setFilter, setRange, view } from "../state";
+import { busy, dashboardData, paused, screen, session, setFilter, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
-import { SegmentedControl } from "../ui/segmented-control";
-import { RANGES } from "../url";
-
-const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `Last ${value}` }));
+import { CopyLink } from "./copy-link";
+import { FixedTimes, TimeRange } from "./time-range";
+import { TimeZoneButton } from "./time-zone-button";
 
 export function Header() {
   const isLocked = screen.value === "locked";
@@ -21,17 +19,11 @@ export function Header() {
         <Icon name="mark" />
         llm-rum
       </h1>
-      {!isLocked && (
-        <SegmentedControl<Range>
-          legend="Time range"
-          name="range"
-          options={RANGE_OPTIONS}
-          chosen={view.value.range}
-          onChoose={setRange}
-        />
-      )}
+      {!isLocked && <TimeRange />}
       <div class="tools">
         {!isLocked && <Refresh />}
+        {!isLocked && <CopyLink />}
+        <TimeZoneButton />
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
           <Icon name={theme.value} />
           <span class="tool-word">{theme.value}</span>
@@ -39,6 +31,7 @@ export function Header() {
         </button>
         {!isLocked && <SignOut />}
       </div>
+      {!isLocked && <FixedTimes />}
       <FilterChips />
     </header>
   );

@@ -319,6 +319,7 @@ mod tests {
     use beacon::StreamReport;
 
     use super::*;
+    use crate::aggregate::judgement::Judgement;
     use crate::config::{self, Sync};
     use crate::store::dimension_columns::{insert_into, with_series};
     use crate::store::writer::Writer;
@@ -337,7 +338,7 @@ mod tests {
             series[Dimension::Model] = format!("m{n}");
             connection.execute(&insert_into("labels", "kept"), with_series(&7, &series)).unwrap();
             let mut stats = WindowStats::default();
-            (0..=n).for_each(|_| stats.add(&StreamReport::new("0"), true));
+            (0..=n).for_each(|_| stats.add(&StreamReport::new("0"), Judgement::WITHIN_SLO));
             let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 5, 0, ?1)";
             connection.execute(sum, [stats.encode()]).unwrap();
         }
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_leave_piece_by_piece_and_none_is_left_out() {
+    fn rollups_are_read_in_pieces_without_gaps() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = outbox(folder.path(), 5);
         let span = &outbox.spans(true).unwrap()[0];
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_have_changed_since_are_not_said_to_stand() {
+    fn a_rollup_that_changed_again_is_not_published_as_complete() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = outbox(folder.path(), 1);
         let recheck = || {
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_is_told_not_to_stand_is_told_to_when_it_does() {
+    fn an_incomplete_span_is_published_again_once_complete() {
         let folder = tempfile::tempdir().unwrap();
         let mut outbox = outbox(folder.path(), 1);
         let mut spans = outbox.spans(true).unwrap();

@@ -14,6 +14,7 @@ use super::*;
 use crate::aggregate::aggregator::{Aggregator, StoredState};
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::SeriesId;
@@ -117,7 +118,7 @@ impl Counting {
     fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
         let asked = WindowsQuery { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
         let mut all = WindowStats::default();
-        windows(&self.sums, &asked, |_, stats| all.merge(stats)).unwrap();
+        windows(&self.sums, &asked, [], |_, [], stats| all.merge(stats)).unwrap();
         all
     }
 }
@@ -198,7 +199,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn sums_are_those_of_the_latest_revisions_whenever_minutes_go(
+    fn rollups_count_latest_revisions_whenever_minutes_expire(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut counting = Counting::new();
@@ -229,7 +230,7 @@ proptest! {
             let mut exact = WindowStats::default();
             for (report, counted) in latest.values() {
                 if country.is_none_or(|country| country == counted.unwrap_or(UNKNOWN)) {
-                    exact.add(report, true);
+                    exact.add(report, Judgement::WITHIN_SLO);
                 }
             }
             let all = Filter::default();

@@ -1,0 +1,178 @@
+//! Writes the dashboard's lists of metrics and dimensions, its types of the API's responses, and the docs' table of query
+//! parameters. With `--check` it writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and
+//! `check`.
+
+mod typescript;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+use serde_json::Value;
+
+use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names, openapi_document};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let check = env::args().any(|argument| argument == "--check");
+    let files: [(&str, Update); 4] = [
+        ("www/src/api/metrics.ts", |_| metrics()),
+        ("www/src/api/dimensions.ts", |_| dimensions()),
+        ("www/src/api/schemas.ts", |_| schemas()),
+        ("docs/query-api.md", query_api),
+    ];
+    for (file, update) in files {
+        let path = root.join(file);
+        let old = fs::read_to_string(&path).unwrap_or_default();
+        let new = update(&old);
+        assert!(!check || new == old, "{} is not up to date, run `cargo xtask generate`", path.display());
+        if new != old {
+            fs::write(&path, new).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+        }
+    }
+}
+
+fn dimensions() -> String {
+    let names: Vec<_> = dimension_names().map(|name| format!("\"{name}\"")).collect();
+    format!(
+        "/** Generated from collector/src/aggregate/dimension.rs by `cargo xtask generate`. */
+
+/** Dimensions that filter and group every query. */
+export const DIMENSIONS = [{}] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+",
+        names.join(", ")
+    )
+}
+
+fn schemas() -> String {
+    let document: Value = openapi_document();
+    let part =
+        |path| document.pointer(path).and_then(Value::as_object).expect("an OpenAPI document has this part");
+    let responses = typescript::responses(part("/paths"));
+    format!("{SCHEMAS_HEAD}{}{responses}", typescript::declarations(part("/components/schemas")))
+}
+
+fn metrics() -> String {
+    let mut text = HEAD.to_owned();
+    let selectable = || METRICS.iter().filter_map(|metric| Some((metric, metric.labels.as_ref()?)));
+    let ids = selectable().map(|(metric, _)| metric.id);
+    list(&mut text, "All metrics, in the order of the selector.", "METRICS", ids);
+    text.push_str("\nexport type Metric = (typeof METRICS)[number];\n\n");
+    let waits = selectable().filter(|(metric, _)| metric.has_censored_waits()).map(|(metric, _)| metric.id);
+    list(&mut text, "Metrics with censored waits.", "WAIT_METRICS", waits);
+    text.push_str("\nexport type WaitMetric = (typeof WAIT_METRICS)[number];\n");
+    text.push_str(LABELS);
+    selectable().for_each(|(metric, labels)| entry(&mut text, metric, labels));
+    text.push_str("};\n");
+    text
+}
+
+fn list(text: &mut String, about: &str, name: &str, ids: impl Iterator<Item = &'static str>) {
+    let ids = ids.map(|id| format!("  \"{id}\",\n")).collect::<String>();
+    let _ = write!(text, "/** {about} */\nexport const {name} = [\n{ids}] as const;\n");
+}
+
+fn entry(text: &mut String, metric: &MetricDefinition, labels: &MetricLabels) {
+    let mut phrase = labels.title.to_owned();
+    phrase[..1].make_ascii_lowercase();
+    let _ = writeln!(text, "  {}: {{", metric.id);
+    let properties =
+        [("short", labels.short), ("title", labels.title), ("phrase", &phrase), ("meaning", labels.meaning)];
+    for (name, value) in properties.into_iter().chain(labels.requirement.map(|value| ("requirement", value)))
+    {
+        let _ = writeln!(text, "    {name}: {value:?},");
+    }
+    text.push_str("  },\n");
+}
+
+/// Makes the new content of a file from the old one.
+type Update = fn(&str) -> String;
+
+/// The page `old` with a new table of parameters.
+fn query_api(old: &str) -> String {
+    let parts =
+        old.split_once(DOCS_BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(DOCS_END)?)));
+    let (before, (_, after)) =
+        parts.unwrap_or_else(|| panic!("docs/query-api.md has no line `{DOCS_BEGIN}`"));
+    format!("{before}{DOCS_BEGIN}\n{}{DOCS_END}{after}", parameters(&openapi_document()))
+}
+
+/// A row for each query parameter. Parameters that differ on a few routes have a row more, which names those.
+fn parameters(document: &Value) -> String {
+    let mut rows: Vec<(&Value, Vec<&str>)> = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("a document has paths") {
+        let parameters = methods["get"]["parameters"].as_array().into_iter().flatten();
+        for parameter in parameters.filter(|parameter| parameter["in"] == "query") {
+            match rows.iter_mut().find(|(known, _)| *known == parameter) {
+                Some((_, routes)) => routes.push(path),
+                None => rows.push((parameter, vec![path])),
+            }
+        }
+    }
+    let most_routes = |name: &Value| {
+        let same = rows.iter().filter(|(parameter, _)| parameter["name"] == *name);
+        same.map(|(_, routes)| routes.len()).max()
+    };
+    let is_usual =
+        |(parameter, routes): &(&Value, Vec<&str>)| most_routes(&parameter["name"]) == Some(routes.len());
+    let (usual, special): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_usual(row));
+    let mut text = "| parameter | values | meaning |\n| --- | --- | --- |\n".to_owned();
+    usual.into_iter().for_each(|(parameter, _)| row(&mut text, parameter, ""));
+    for (parameter, routes) in special {
+        row(&mut text, parameter, &format!(" of `{}`", routes.join("` `")));
+    }
+    text
+}
+
+fn row(text: &mut String, parameter: &Value, routes: &str) {
+    let word = |value: &Value| value.as_str().expect("a text").to_owned();
+    let (name, about) = (word(&parameter["name"]), word(&parameter["description"]));
+    let _ = writeln!(text, "| `{name}`{routes} | {} | {about} |", values(&parameter["schema"]));
+}
+
+fn values(schema: &Value) -> String {
+    let default = &schema["default"];
+    if let Some(words) = schema["enum"].as_array() {
+        let words = words.iter().map(|word| match word == default {
+            true => format!("`{}` (default)", word.as_str().expect("a text")),
+            false => format!("`{}`", word.as_str().expect("a text")),
+        });
+        return words.collect::<Vec<_>>().join(" ");
+    }
+    if schema["type"] != "integer" {
+        return "text".to_owned();
+    }
+    let multiple = match &schema["multipleOf"] {
+        step if *step == 1 => String::new(),
+        step => format!("multiples of {step} from "),
+    };
+    let default = if default.is_null() { String::new() } else { format!(", default {default}") };
+    format!("{multiple}{} to {}{default}", schema["minimum"], schema["maximum"])
+}
+
+const DOCS_BEGIN: &str = "<!-- Generated from collector/src/api/params.rs by `cargo xtask generate`. -->";
+const DOCS_END: &str = "<!-- End of the generated part. -->";
+const HEAD: &str = "// Generated from collector/src/aggregate/metric.rs by `cargo xtask generate`.\n\n";
+const SCHEMAS_HEAD: &str = "\
+/**
+ * Types of the responses of the `/v1` routes. Times are Unix milliseconds; an absent value is not known. Generated from
+ * `/openapi.json` by `cargo xtask generate`.
+ */
+";
+const LABELS: &str = "
+export interface MetricLabels {
+  /** Label in the selector. */
+  short: string;
+  /** Heading. */
+  title: string;
+  /** Inside a sentence. */
+  phrase: string;
+  /** Tooltip. */
+  meaning: string;
+  /** Requirement of a metric that pages do not measure by default. */
+  requirement?: string;
+}
+
+export const METRIC_LABELS: Record<Metric, MetricLabels> = {
+";
