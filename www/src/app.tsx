@@ -14,6 +14,7 @@ import { OutcomesAndDefects } from "./panels/outcomes";
 import { Streams } from "./panels/streams";
 import { Tiles } from "./panels/tiles";
 import { TtftChart } from "./panels/ttft-chart";
+import { UseCases } from "./panels/use-cases";
 import { Verdict } from "./panels/verdict";
 import {
   accounting,
@@ -67,6 +68,7 @@ function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { d
         <Verdict summary={summary} />
         <Budgets result={budgets.value} />
       </div>
+      <UseCases summary={summary} />
       <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
       <TtftChart
         series={charts.timeseries}

@@ -137,11 +137,12 @@ export const openStream = (stream: string) => navigate({ stream });
 export const closeStream = () => navigate({ stream: null });
 
 /** Sets or removes a filter. Closes the stream detail to show the result. */
-export function setFilter(dimension: Dimension, value: string | null): void {
-  const filters = { ...view.value.filters };
-  if (value === null) delete filters[dimension];
-  else filters[dimension] = value;
-  navigate({ filters, stream: null });
+export const setFilter = (dimension: Dimension, value: string | null) => setFilters({ [dimension]: value });
+
+/** Sets some filters at once; `null` removes one. */
+export function setFilters(change: Partial<Record<Dimension, string | null>>): void {
+  const set = Object.entries({ ...view.value.filters, ...change }).filter(([, value]) => value !== null);
+  navigate({ filters: Object.fromEntries(set), stream: null });
 }
 
 export function followHistory(): void {

@@ -74,9 +74,6 @@ export const getBreakdown = (
 ) => get("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
 
 /** The use cases with the most streams in the last 30 days. */
-export const getUseCases = (filters: Filters, limit: number, options: RequestOptions) =>
-  get("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, options);
-
 export const getSlo = (filters: Filters, options: RequestOptions) => get("v1/slo", filters, options);
 
 /** The site key for the script tag. The collector returns it only to clients that may read. */

@@ -819,6 +819,8 @@ export interface Summary {
   /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
   use_cases: number;
   verdict: Verdict;
+  /** Streams whose wait is within the p95 target of their own use case, out of those that have both. */
+  within_p95_target: Ratio;
 }
 
 /** Targets of one use case. `None` for a target that it does not have. */
