@@ -1,9 +1,11 @@
 //! A token that is limited to sites sees nothing of another site, on any route of `/openapi.json`.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use axum::http::Request;
 use beacon::{Outcome, StreamReport};
-use collector::{Config, Scope, Site};
+use collector::{Config, Scope, Site, Targets};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
@@ -18,10 +20,13 @@ const SIGN: &str = "zulu";
 fn config(config: &mut Config) {
     let of = |name: &str| {
         let demo = config.sites[0].clone();
+        let use_case = format!("{name}-case");
+        let targets = Targets { availability: Some(0.999), ..Targets::default() };
         Site {
             name: name.to_owned(),
             keys: vec![format!("{name}-key")],
-            use_case: format!("{name}-case"),
+            targets: [(use_case.clone(), targets)].into(),
+            use_case,
             ..demo
         }
     };
@@ -47,7 +52,8 @@ async fn send(collector: &TestCollector, site: &str, ttft_ms: f64) {
             provider: named("provider"),
             model: named(if n < 5 { "model" } else { "second-model" }),
             response_model: named("response-model"),
-            outcome: if n == 0 { Outcome::Truncated } else { Outcome::Complete },
+            // All of the default use case fail, so that its alerts fire.
+            outcome: if n % 2 == 1 { Outcome::Truncated } else { Outcome::Complete },
             ..stream(first + n, ttft_ms)
         })
         .collect();
@@ -199,6 +205,21 @@ async fn the_accounting_of_all_sites_needs_a_token_for_all() {
     let collector = collector().await;
     let message = ask(&collector, "/v1/accounting", LIMITED).await.refused(403, "site_forbidden");
     assert!(message.contains("covers all sites"), "{message}");
+}
+
+#[tokio::test]
+async fn alerts_of_other_sites_are_not_shown() {
+    let collector = collector().await;
+    let sites = async |token: &str| {
+        let alerts = json_of(&collector, "/v1/alerts", token).await;
+        let alerts = alerts["alerts"].as_array().unwrap().iter();
+        alerts.map(|alert| alert["site"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    // The first answer fills the cache that both readers share.
+    assert_eq!(sites(UNLIMITED).await, ["blog", "shop", "zulu", "zulu-too"].map(str::to_owned).into());
+    assert_eq!(sites(LIMITED).await, ["blog", "shop"].map(str::to_owned).into());
+    let slo = json_of(&collector, "/v1/slo", LIMITED).await;
+    assert!(["blog", "shop"].contains(&slo["site"].as_str().unwrap()), "{slo}");
 }
 
 #[tokio::test]
