@@ -11,6 +11,7 @@ pub(crate) mod proxy;
 pub(crate) mod rate;
 pub(crate) mod secret;
 pub(crate) mod targets;
+pub(crate) mod token;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -27,21 +28,21 @@ use proxy::Proxy;
 use rate::Rate;
 use secret::Secret;
 use targets::Targets;
+use token::Token;
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Address to listen on. Default `127.0.0.1:8787`; any other than loopback needs `admin_token`.
+    /// Address to listen on. Default `127.0.0.1:8787`; any other than loopback needs `tokens`.
     pub listen: SocketAddr,
     /// Folder of the SQLite file and the journal. Default `./llm-rum-data`; made when missing.
     pub data: PathBuf,
-    /// Token that allows reading the dashboard's data and `/metrics`. Default none: then only requests to a
-    /// loopback host are served. At least 16 bytes.
-    pub admin_token: Option<Secret>,
-    /// Further tokens for reading, for readers that should not have the admin token. Each can be given to one
-    /// reader and revoked separately. Default none. At least 16 bytes each; they need an `admin_token`.
-    pub read_tokens: Vec<Secret>,
+    /// Tokens that allow reading the dashboard's data or `/metrics`, one for each reader. Default none: then only
+    /// requests to a loopback host are served.
+    pub tokens: Vec<Token>,
+    /// A proxy in front that signs readers in. Default none.
+    pub auth_proxy: AuthProxy,
     /// Seconds without a newer revision after which an open stream is finalized with its last one.
     /// Default 120.
     pub settle_after_seconds: u32,
@@ -69,6 +70,16 @@ pub struct Config {
     pub otlp: Otlp,
     /// Source of a beacon's country. Default none: then no beacon has a country.
     pub country: CountryFrom,
+}
+
+/// A proxy in front that signs readers in, such as oauth2-proxy or Authelia.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthProxy {
+    /// Header in which `ingest.proxies` name the signed-in user, such as `X-Forwarded-User`. Such a user may read
+    /// everything. It is ignored if any other client sends it. Default none.
+    #[serde(deserialize_with = "header_name")]
+    pub header: Option<HeaderName>,
 }
 
 /// Source of a beacon's country: one of these.
@@ -278,6 +289,12 @@ pub struct Site {
 }
 
 impl Config {
+    /// Whether readers must show who they are. Otherwise only requests to a loopback host are served.
+    #[must_use]
+    pub const fn needs_sign_in(&self) -> bool {
+        !self.tokens.is_empty() || self.auth_proxy.header.is_some()
+    }
+
     /// Length of the error budget's period in days, limited by the stored history.
     #[must_use]
     pub fn budget_days(&self) -> u32 {
@@ -310,8 +327,8 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)),
             data: PathBuf::from("llm-rum-data"),
-            admin_token: None,
-            read_tokens: Vec::new(),
+            tokens: Vec::new(),
+            auth_proxy: AuthProxy::default(),
             settle_after_seconds: 120,
             journal: Journal::default(),
             ingest: Ingest::default(),

@@ -3,6 +3,7 @@
 //! Run by `cargo xtask test`, one at a time. Those that compare what happened run in the three engines side
 //! by side; those that measure times have the machine for themselves.
 
+mod access;
 mod accuracy;
 mod away;
 mod cluster;

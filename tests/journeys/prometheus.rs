@@ -61,6 +61,32 @@ async fn native_histograms_are_exact_within_their_narrower_buckets() -> Result<(
     check_exemplar(&prometheus, &collector).await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scrape_needs_a_token_with_the_scope_metrics() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let config = data.path().join("llm-rum.toml");
+    std::fs::write(
+        &config,
+        "[[tokens]]\nname = 'prometheus'\ntoken = 'scraper-0123456789'\nscopes = ['metrics']\n\
+         [[tokens]]\nname = 'people'\ntoken = 'reader-0123456789'\n",
+    )?;
+    let collector = Collector::start_with(data.path(), &["--config", &config.display().to_string()]).await?;
+    for (token, key, up) in [
+        ("scraper-0123456789", "authorization: {credentials_file: FILE},", 1.0),
+        ("scraper-0123456789", "bearer_token_file: FILE,", 1.0),
+        ("reader-0123456789", "authorization: {credentials_file: FILE},", 0.0),
+    ] {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("token");
+        std::fs::write(&file, token)?;
+        let job = key.replace("FILE", &format!("'{}'", file.display()));
+        let prometheus = Prometheus::start_with(folder.path(), &collector.url, &[], &job).await?;
+        let scraped = eventually("a scrape", || async { prometheus.value("up").await.ok() }).await?;
+        ensure!(scraped == up, "{key} with {token}: {scraped}");
+    }
+    Ok(())
+}
+
 /// Whatever the dashboard for Grafana asks, a Prometheus that scraped a collector with all kinds of streams answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_query_of_the_grafana_dashboard_has_a_result() -> Result<()> {
@@ -193,12 +219,22 @@ struct Prometheus {
 
 impl Prometheus {
     async fn start(folder: &std::path::Path, collector: &str, features: &[&str]) -> Result<Self> {
+        Self::start_with(folder, collector, features, "").await
+    }
+
+    /// The same with more keys of the job.
+    async fn start_with(
+        folder: &std::path::Path,
+        collector: &str,
+        features: &[&str],
+        job: &str,
+    ) -> Result<Self> {
         let target = collector.strip_prefix("http://").context("an address")?;
         let config = folder.join("prometheus.yml");
         std::fs::write(
             &config,
             format!(
-                "{{global: {{scrape_interval: 1s}}, scrape_configs: [{{job_name: llm-rum, static_configs: [{{targets: ['{target}']}}]}}]}}"
+                "{{global: {{scrape_interval: 1s}}, scrape_configs: [{{job_name: llm-rum, {job} static_configs: [{{targets: ['{target}']}}]}}]}}"
             ),
         )?;
         let port = free_port()?;

@@ -77,13 +77,15 @@ pub(crate) enum Kind {
     ProbeOverhead,
     /// Live-feed connections that were rejected because the subscriber limit was reached.
     Listener,
+    /// Requests for data that were refused access, by reason.
+    Access,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -96,6 +98,7 @@ impl Kind {
         Self::CountryFile,
         Self::ProbeOverhead,
         Self::Listener,
+        Self::Access,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -112,6 +115,7 @@ impl Kind {
             Self::CountryFile => "country_file",
             Self::ProbeOverhead => "probe_overhead",
             Self::Listener => "listener",
+            Self::Access => "access",
         }
     }
 }
@@ -179,6 +183,7 @@ impl Counts {
             }
         }
         log_refusals(&refused);
+        self.take_access_refused(counters);
         let refused = counters.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
         for (site, discarded) in counters.take_discarded() {
@@ -190,6 +195,20 @@ impl Counts {
         self.add(Kind::Listener, "", REJECTED, counters.take_rejected_listeners());
         // After the results: requests that arrive in between count as in flight, not as missing.
         self.add(Kind::Received, "", BEACONS, counters.take_received());
+    }
+
+    fn take_access_refused(&mut self, counters: &RequestCounters) {
+        let mut refusals = String::new();
+        for (reason, count) in counters.take_access_refused() {
+            self.add(Kind::Access, "", reason.code(), count);
+            // Every first visit of the dashboard comes without a token.
+            if reason != Reason::Unauthorized {
+                refusals.push_str(&format!(" {}={count}", reason.code()));
+            }
+        }
+        if !refusals.is_empty() {
+            tracing::warn!("Refused requests for data in the last second:{refusals}");
+        }
     }
 
     /// Requests that were in flight when the last process ended never got a response: they do not count as
@@ -276,6 +295,12 @@ impl Counts {
             self.all.entry(new).and_modify(|new| *new = new.saturating_sub(count));
         }
         self.get(Kind::Moved, IN_CUMULATIVE)
+    }
+
+    /// Only the counts of some sites, and those that are not by site if the empty name is selected.
+    pub(crate) fn of_sites(mut self, selects: impl Fn(&str) -> bool) -> Self {
+        self.all.retain(|key, _| selects(&key.site));
+        self
     }
 
     /// Every count.

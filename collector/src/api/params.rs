@@ -7,7 +7,7 @@ use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
 use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Reason};
 use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
 
@@ -71,7 +71,18 @@ impl FromQuery for Filter {
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
-        Ok(Self::new(DIMENSIONS.each_ref().map(|spec| given.text(spec.name))))
+        let filter =
+            Self::new(DIMENSIONS.each_ref().map(|spec| given.text(spec.name)), given.sites().clone());
+        match (&filter[Dimension::Site], filter.sites().names()) {
+            (Some(site), Some(names)) if !filter.sites().allows(site) => {
+                let names = names.join("`, `");
+                let message = format!(
+                    "the token is limited to other sites: leave out `site`, or name one of `{names}`"
+                );
+                Err(ApiError::new(Reason::SiteForbidden, message))
+            }
+            _ => Ok(filter),
+        }
     }
 }
 

@@ -16,7 +16,6 @@ use super::state::ApiState;
 use super::stream_stats::{Errors, StreamStats};
 use super::targets_in_view::TargetsInView;
 use super::use_case_status::{self, ByUseCase, Judgements, UseCaseStatus};
-use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
@@ -173,10 +172,8 @@ impl Read {
 /// Streams with a label value that counts as `other`, by label.
 fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut overflow = BTreeMap::new();
-    for (key, count) in store.counts()?.iter(Kind::Overflow) {
-        if filter[Dimension::Site].as_ref().is_none_or(|site| *site == key.site) {
-            *overflow.entry(key.word.clone()).or_default() += count;
-        }
+    for (key, count) in store.counts(filter)?.iter(Kind::Overflow) {
+        *overflow.entry(key.word.clone()).or_default() += count;
     }
     Ok(overflow)
 }

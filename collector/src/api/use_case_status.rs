@@ -97,7 +97,7 @@ pub(super) fn alerts(
     if is_part || !range.includes_now() {
         return Ok(GroupStates::new());
     }
-    Ok(GroupStates::clone(&*state.firing(store)?))
+    state.firing(store, filter)
 }
 
 /// Judges the use cases. Reads once more from the store, to find out when the worst began.

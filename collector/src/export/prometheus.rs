@@ -30,6 +30,7 @@ use crate::aggregate::metric::{Export, MetricDefinition, exported};
 use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::series::{Overflow, Series};
 use crate::api::state::ApiState;
+use crate::config::token::AllowedSites;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
@@ -79,7 +80,8 @@ pub(crate) async fn metrics(
 /// Query for the streams that can become exemplars.
 fn newest(now_ms: i64) -> StreamsQuery {
     StreamsQuery {
-        filter: Filter::default(),
+        // Only tokens without a limit of sites can have the scope `metrics`.
+        filter: Filter::of_sites(AllowedSites::All),
         outcome: None,
         only_ended: false,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
@@ -211,7 +213,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 10] {
+    fn own_counts(&self) -> [MetricFamily; 11] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -257,6 +259,11 @@ impl Scrape {
                 names::LIVE_REJECTED,
                 "Live-feed connections rejected because the subscriber limit was reached.",
                 one(counts.get(Kind::Listener, REJECTED)),
+            ),
+            counter(
+                names::ACCESS_REFUSED,
+                "Requests for data that were refused access, by reason.",
+                self.each(Kind::Access, "reason", Reason::ACCESS.map(Reason::code)),
             ),
         ]
     }

@@ -37,7 +37,7 @@ pub(crate) fn windows<const N: usize>(
     // One snapshot, because the rollup thread completes hours and deletes minutes concurrently.
     let snapshot = connection.unchecked_transaction()?;
     let values: String = by.iter().map(|dimension| format!(", {}", dimension.name())).collect();
-    let in_filter = in_filter(4);
+    let in_filter = in_filter(4, filter);
     let minutes_of = format!(
         "SELECT minute, stats{values} FROM windows CROSS JOIN series ON series.id = windows.series
          WHERE ?1 IS NOT NULL AND ?2 = 1 AND minute >= ?3 AND minute < ?4 AND {in_filter}"

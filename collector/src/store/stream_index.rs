@@ -86,15 +86,18 @@ impl StreamIndex {
         Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
     }
 
-    /// One stored report: from the newest reports or from the samples.
+    /// One stored report, if the filter selects it: from the newest reports or from the samples.
     pub(crate) fn one(
         &self,
         connection: &Connection,
+        filter: &Filter,
         id: StreamId,
     ) -> Result<Option<StoredStream>, StoreError> {
-        let found = self.streams().get(id).filter(|(_, stream)| !stream.owned_by_peer());
+        let series = series_in(connection, filter)?;
+        let is_asked = |stream: &Stream| !stream.owned_by_peer() && series.holds(stream.series);
+        let found = self.streams().get(id).filter(|(_, stream)| is_asked(stream));
         let newest = found.map_or(Ok(None), |(_, stream)| self.read(connection, &stream))?;
-        newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
+        newest.map_or_else(|| samples::one(connection, filter, id), |newest| Ok(Some(newest)))
     }
 
     /// Whether the registry has the stream.
@@ -152,10 +155,10 @@ impl SeriesIn {
 }
 
 fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
-    if *filter == Filter::default() {
+    if filter.selects_everything() {
         return Ok(SeriesIn::All);
     }
-    let query = format!("SELECT id FROM series WHERE {}", in_filter(0));
+    let query = format!("SELECT id FROM series WHERE {}", in_filter(0, filter));
     let mut statement = connection.prepare_cached(&query)?;
     let ids = statement.query_map(with_filter(&[], filter), |row| row.get(0))?;
     Ok(SeriesIn::These(ids.collect::<Result<_, _>>()?))

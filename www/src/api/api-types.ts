@@ -16,6 +16,7 @@ export type {
   Live,
   Objective as ObjectiveName,
   Quantiles,
+  Session,
   Slo,
   StreamPage,
   StreamReport,

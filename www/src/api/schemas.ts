@@ -535,6 +535,18 @@ export interface ReportAccounting {
 /** Collectors whose streams the snapshot covers. */
 export type Scope = "collector" | "cluster";
 
+/** Who a request comes from, and what it may read. */
+export interface Session {
+  /** Name of the token or of the proxy's user. Absent without either. */
+  name?: string | null;
+  signed_in_by: SignedInBy;
+  /** The sites that the token is limited to. Absent if all sites may be read. */
+  sites?: string[] | null;
+}
+
+/** By which credentials a request may read. */
+export type SignedInBy = "token" | "session" | "nothing" | "proxy";
+
 /** Error budgets of a site's use case. */
 export interface Slo {
   budgets: Budget[];
@@ -983,6 +995,7 @@ export interface Responses {
   "v1/histogram": Histogram;
   "v1/integrity": Integrity;
   "v1/live": Live;
+  "v1/session": Session;
   "v1/slo": Slo;
   "v1/streams": StreamPage;
   "v1/streams/{id}": StreamReport;
