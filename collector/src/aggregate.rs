@@ -11,6 +11,7 @@ pub(crate) mod internal_metrics;
 pub(crate) mod metric;
 pub(crate) mod sampling;
 pub(crate) mod series;
+pub(crate) mod token_count;
 pub(crate) mod window;
 pub(crate) mod window_stats;
 pub(crate) mod write_back_cache;

@@ -65,6 +65,9 @@ pub struct Config {
     pub targets: BTreeMap<String, Targets>,
     /// The period of error budgets.
     pub slo: Slo,
+    /// Reading speeds in output tokens per second. Summaries count the streams that are slower than each.
+    /// Default 5 and 10.
+    pub reading_speeds: Vec<f64>,
     /// Where metrics are pushed to. Default: nowhere.
     pub otlp: Otlp,
     /// Source of a beacon's country. Default none: then no beacon has a country.
@@ -320,6 +323,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             targets: BTreeMap::new(),
             slo: Slo::default(),
+            reading_speeds: vec![5.0, 10.0],
             otlp: Otlp::default(),
             country: CountryFrom::default(),
         }

@@ -1,7 +1,8 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
 import type { Dimension, Filters, Outcome, Range, SampleKind } from "./api/api-types";
 import { DIMENSIONS } from "./api/dimensions";
-import { METRICS, type Metric } from "./api/metrics";
+import type { Metric } from "./api/metrics";
+import { DURATION_METRICS } from "./metric";
 
 export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
 const HOUR = 3_600_000;
@@ -69,7 +70,7 @@ export function readView(search: string): View {
   return {
     range: oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
     filters,
-    metric: oneOf(METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
+    metric: oneOf(DURATION_METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
     by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",

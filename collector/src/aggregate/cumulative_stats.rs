@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
 use crate::aggregate::metric::{METRICS, Metric, Value, exported};
+use crate::aggregate::token_count::TokenCount;
 use crate::aggregate::write_back_cache::MemorySize;
 
 /// One histogram, in classic and in native buckets.
@@ -14,7 +15,7 @@ pub(crate) struct Buckets {
     /// Per bucket, not cumulative; the last is above all edges. Empty until the first value, because there
     /// are thousands of series, and most have no server times.
     classic: Vec<u64>,
-    /// Values in units of `1 / NATIVE_UNITS` seconds.
+    /// Values in units of `1 / NATIVE_UNITS` of the exported unit.
     native: NativeHistogram,
     /// Values that are in no bucket yet. To find the buckets for the histogram of one report costs more than
     /// everything else that is counted of it, and for the sum of a thousand reports it costs no more.
@@ -28,7 +29,7 @@ impl Buckets {
     }
 
     /// Numbers and counts of the native buckets with values, lowest first. Prometheus' bucket `n` holds values
-    /// in `(2^((n-1)/8), 2^(n/8)]` seconds.
+    /// in `(2^((n-1)/8), 2^(n/8)]`.
     pub(crate) fn native(&self) -> impl Iterator<Item = (i32, u64)> {
         self.native.indexed().map(|(index, count)| (index + 1 - NATIVE_SHIFT, count))
     }
@@ -38,18 +39,18 @@ impl Buckets {
         self.native.zero()
     }
 
-    /// Sum of the values, in seconds.
+    /// Sum of the values.
     pub(crate) const fn sum(&self) -> f64 {
         self.native.sum() / NATIVE_UNITS
     }
 
-    pub(crate) fn record(&mut self, edges: &[f64], value_ms: f64) {
-        // Division makes 100 ms exactly the double `0.1`; multiplication would not.
-        let seconds = value_ms / 1_000.0;
-        *self.slot(edges, seconds) += 1;
-        self.native.record(seconds * NATIVE_UNITS);
+    /// Counts a value in the exported unit.
+    pub(crate) fn record(&mut self, edges: &[f64], value: f64) {
+        *self.slot(edges, value) += 1;
+        self.native.record(value * NATIVE_UNITS);
     }
 
+    /// Counts durations in milliseconds.
     fn merge(&mut self, histogram: &Histogram) {
         self.unfolded.get_or_insert_default().merge(histogram);
     }
@@ -69,11 +70,11 @@ impl Buckets {
         self.native.merge(&native.expect("every index is that of a value"));
     }
 
-    fn slot(&mut self, edges: &[f64], seconds: f64) -> &mut u64 {
+    fn slot(&mut self, edges: &[f64], value: f64) -> &mut u64 {
         if self.classic.is_empty() {
             self.classic = vec![0; edges.len() + 1];
         }
-        &mut self.classic[bucket_of(edges, seconds)]
+        &mut self.classic[bucket_of(edges, value)]
     }
 
     fn bytes(&self) -> usize {
@@ -85,8 +86,8 @@ impl Buckets {
 }
 
 /// Index of the classic bucket for a value. The bucket above all edges has the number of edges as its index.
-pub(crate) fn bucket_of(edges: &[f64], seconds: f64) -> usize {
-    edges.partition_point(|edge| *edge < seconds)
+pub(crate) fn bucket_of(edges: &[f64], value: f64) -> usize {
+    edges.partition_point(|edge| *edge < value)
 }
 
 /// Everything that was ever counted of one series.
@@ -96,7 +97,8 @@ pub(crate) struct CumulativeStats {
     defects: [u64; Defect::ALL.len()],
     /// Eligible streams that did not arrive intact.
     pub(crate) broken: u64,
-    pub(crate) output_tokens: u64,
+    pub(crate) input_tokens: TokenCount,
+    pub(crate) output_tokens: TokenCount,
     /// Empty for metrics that are not exported.
     histograms: [Buckets; METRICS.len()],
 }
@@ -108,12 +110,14 @@ impl CumulativeStats {
             self.defects[defect as usize] += 1;
         }
         self.broken += u64::from(report.outcome.is_eligible() && !report.is_intact());
-        self.output_tokens += report.output_tokens.unwrap_or(0);
+        self.input_tokens.add(report.input_tokens);
+        self.output_tokens.add(report.output_tokens);
         for (definition, export) in exported() {
             let buckets = &mut self.histograms[definition.metric as usize];
             match definition.value {
                 Value::One(of) => {
-                    of(report).into_iter().for_each(|value_ms| buckets.record(export.edges, value_ms));
+                    let value = of(report).map(|value| definition.unit.to_export(value));
+                    value.into_iter().for_each(|value| buckets.record(export.edges, value));
                 }
                 Value::Many(of) => of(report).into_iter().for_each(|values| buckets.merge(values)),
             }
@@ -163,6 +167,7 @@ impl CumulativeStats {
                     .collect(),
                 defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
                 broken: self.broken,
+                input_tokens: self.input_tokens,
                 output_tokens: self.output_tokens,
                 histograms: histograms
                     .filter(|(_, buckets)| !buckets.classic.is_empty())
@@ -177,8 +182,12 @@ impl CumulativeStats {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, UnreadableBlob> {
         let stored: Stored = blob_encoding::decode(FORMAT_VERSION, bytes)?;
-        let mut total =
-            Self { broken: stored.broken, output_tokens: stored.output_tokens, ..Self::default() };
+        let mut total = Self {
+            broken: stored.broken,
+            input_tokens: stored.input_tokens,
+            output_tokens: stored.output_tokens,
+            ..Self::default()
+        };
         blob_encoding::restore_counts(
             &stored.outcomes,
             Outcome::ALL.map(Outcome::as_str).as_slice(),
@@ -219,14 +228,15 @@ const NATIVE_UNITS: f64 = 1_024.0;
 const NATIVE_SHIFT: i32 = 10 << NATIVE_SCHEMA;
 
 /// Version of the format.
-const FORMAT_VERSION: u8 = 3;
+const FORMAT_VERSION: u8 = 4;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
     broken: u64,
-    output_tokens: u64,
+    input_tokens: TokenCount,
+    output_tokens: TokenCount,
     histograms: Vec<(u8, Vec<u64>, StoredHistogram)>,
 }
 
@@ -310,7 +320,7 @@ mod tests {
     fn of(values: &[f64]) -> Buckets {
         let mut buckets = Buckets::default();
         for seconds in values {
-            buckets.record(&[], seconds * 1_000.0);
+            buckets.record(&[], *seconds);
         }
         buckets
     }

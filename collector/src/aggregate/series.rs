@@ -225,7 +225,7 @@ impl Series {
     }
 
     /// The same labels, without dimensions of windows only.
-    fn cumulative(&self) -> Self {
+    pub(crate) fn cumulative(&self) -> Self {
         let mut series = self.clone();
         for dimension in Dimension::window_only() {
             UNKNOWN.clone_into(&mut series[dimension]);

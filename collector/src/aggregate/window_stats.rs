@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
 use crate::aggregate::metric::{METRICS, Metric, Value};
+use crate::aggregate::token_count::TokenCount;
 
 /// Sources of server timing that are counted separately; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
@@ -23,8 +24,8 @@ pub(crate) struct WindowStats {
     pub(crate) intact: u64,
     /// Streams that met their targets.
     pub(crate) within_slo: u64,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
+    pub(crate) input_tokens: TokenCount,
+    pub(crate) output_tokens: TokenCount,
     histograms: [Histogram; METRICS.len()],
 }
 
@@ -37,8 +38,8 @@ impl WindowStats {
         }
         self.intact += u64::from(report.is_intact());
         self.within_slo += u64::from(within_slo);
-        self.input_tokens += report.input_tokens.unwrap_or(0);
-        self.output_tokens += report.output_tokens.unwrap_or(0);
+        self.input_tokens.add(report.input_tokens);
+        self.output_tokens.add(report.output_tokens);
         if let Some(server) = &report.server
             && report.overhead_ms().is_some()
         {
@@ -46,7 +47,7 @@ impl WindowStats {
         }
         for (definition, histogram) in METRICS.iter().zip(&mut self.histograms) {
             match definition.value {
-                Value::One(of) => of(report).into_iter().for_each(|value_ms| histogram.record(value_ms)),
+                Value::One(of) => of(report).into_iter().for_each(|value| histogram.record(value)),
                 Value::Many(of) => of(report).into_iter().for_each(|values| histogram.merge(values)),
             }
         }
@@ -77,8 +78,8 @@ impl WindowStats {
         subtract(&mut self.sources, &other.sources);
         self.intact -= other.intact;
         self.within_slo -= other.within_slo;
-        self.input_tokens -= other.input_tokens;
-        self.output_tokens -= other.output_tokens;
+        self.input_tokens.subtract(other.input_tokens);
+        self.output_tokens.subtract(other.output_tokens);
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
             mine.subtract(other);
         }
@@ -92,8 +93,8 @@ impl WindowStats {
         add(&mut self.sources, &other.sources);
         self.intact += other.intact;
         self.within_slo += other.within_slo;
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
+        self.input_tokens.merge(other.input_tokens);
+        self.output_tokens.merge(other.output_tokens);
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
             mine.merge(other);
         }
@@ -221,8 +222,8 @@ impl WindowStats {
             && enough(&self.sources, &other.sources)
             && self.intact >= other.intact
             && self.within_slo >= other.within_slo
-            && self.input_tokens >= other.input_tokens
-            && self.output_tokens >= other.output_tokens
+            && self.input_tokens.covers(other.input_tokens)
+            && self.output_tokens.covers(other.output_tokens)
             && self.histograms.iter().zip(&other.histograms).all(|(mine, other)| contains(mine, other))
     }
 }
@@ -256,13 +257,13 @@ pub(crate) struct Parts {
     pub(crate) sources: Vec<(String, u64)>,
     pub(crate) intact: u64,
     pub(crate) within_slo: u64,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
+    pub(crate) input_tokens: TokenCount,
+    pub(crate) output_tokens: TokenCount,
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
 /// Version of the format.
-const FORMAT_VERSION: u8 = 2;
+const FORMAT_VERSION: u8 = 3;
 
 /// Words instead of positions: a new outcome in the middle does not move the others.
 #[derive(Serialize, Deserialize)]
@@ -272,8 +273,8 @@ struct Stored {
     sources: Vec<(String, u64)>,
     intact: u64,
     within_slo: u64,
-    input_tokens: u64,
-    output_tokens: u64,
+    input_tokens: TokenCount,
+    output_tokens: TokenCount,
     histograms: Vec<(u8, StoredHistogram)>,
 }
 

@@ -1,6 +1,10 @@
 //! The query parameters: name, meaning, accepted values and default of each. Each route's file says which it takes.
 
+use std::borrow::Cow;
+
 use beacon::Outcome;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
@@ -82,6 +86,27 @@ impl Param for Metric {
 
     fn accepts() -> Accepts<Self> {
         Accepts::words(metric::selectable().map(|metric| (metric.id(), metric)))
+    }
+}
+
+/// By its id.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+impl JsonSchema for Metric {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Metric".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
     }
 }
 

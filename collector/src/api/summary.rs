@@ -15,6 +15,7 @@ use super::ratio::Ratio;
 use super::state::ApiState;
 use super::stream_stats::{Errors, StreamStats};
 use super::targets_in_view::{TargetsInView, TargetsOf};
+use super::throughput::{BelowReadingSpeed, Throughput};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
@@ -35,6 +36,8 @@ pub(crate) struct Summary {
     #[serde(flatten)]
     figures: StreamStats,
     goodput: Goodput,
+    throughput: Throughput,
+    below_reading_speed: Vec<BelowReadingSpeed>,
     #[serde(flatten)]
     targets: TargetsInView,
     previous: Previous,
@@ -60,6 +63,8 @@ struct Previous {
     integrity: Ratio,
     goodput: Ratio,
     errors: Errors,
+    throughput: Throughput,
+    output_rate: Quantiles,
 }
 
 query! {
@@ -99,6 +104,13 @@ pub(crate) async fn summary(
             share: Ratio::of(now.within_slo, now.eligible()),
             per_second: now.within_slo as f64 / range.elapsed_seconds(),
         },
+        throughput: Throughput::of(&now, range.elapsed_seconds()),
+        below_reading_speed: state
+            .config
+            .reading_speeds
+            .iter()
+            .map(|speed| BelowReadingSpeed::of(&now, *speed))
+            .collect(),
         previous: Previous::of(earlier, &before),
         overflow,
         verdict,
@@ -115,6 +127,8 @@ impl Previous {
             integrity: Ratio::of(before.intact, before.eligible()),
             goodput: Ratio::of(before.within_slo, before.eligible()),
             errors: Errors::of(before),
+            throughput: Throughput::of(before, range.elapsed_seconds()),
+            output_rate: Quantiles::of(before, Metric::OutputRate),
         }
     }
 }
@@ -134,7 +148,7 @@ impl Read {
             |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &shown), Dimension::UseCase);
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
-            let metrics = Metric::Ttfv.with_censored();
+            let metrics = [Metric::Ttfv, Metric::OutputRate].map(Metric::with_censored).concat();
             store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };

@@ -30,3 +30,4 @@ mod seeds;
 mod slo;
 mod snippet;
 mod space;
+mod throughput;

@@ -71,8 +71,8 @@ fn sources_of_another_version_count_as_other() {
         sources,
         intact: 0,
         within_slo: 0,
-        input_tokens: 0,
-        output_tokens: 0,
+        input_tokens: TokenCount::default(),
+        output_tokens: TokenCount::default(),
         histograms: Vec::new(),
     };
     let stats = WindowStats::decode(&blob_encoding::encode(FORMAT_VERSION, &stored)).unwrap();

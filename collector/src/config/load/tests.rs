@@ -53,6 +53,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "[store]\nhistory_days = 1".to_owned(),
             "configuration:2: `store.history_days` is shorter than `store.windows_hours`",
         ),
+        (
+            "reading_speeds = [5, 0]".to_owned(),
+            "configuration:1: `reading_speeds` has a speed that is not above 0",
+        ),
         ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
         (
             site("keys = ['k', 'k']"),
@@ -399,7 +403,10 @@ fn a_token_is_not_shown() {
 fn a_remedy_is_in_the_words_of_the_file() {
     let site = "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n";
     let sections = [
-        ("", "listen data admin_token read_tokens settle_after_seconds journal sites models targets"),
+        (
+            "",
+            "listen data admin_token read_tokens settle_after_seconds journal sites models targets reading_speeds",
+        ),
         ("[journal]\n", "sync wait_seconds"),
         ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
         ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),

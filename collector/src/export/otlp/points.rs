@@ -11,13 +11,15 @@ use crate::aggregate::cumulative_stats::{self, CumulativeStats, NATIVE_SCHEMA};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::{self, Export, METRICS, MetricDefinition};
 use crate::aggregate::series::Series;
+use crate::aggregate::token_count::TokenCount;
 use crate::config::{self, Temporality};
 
 /// Cumulative numbers of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesNumbers {
     outcomes: BTreeMap<&'static str, u64>,
-    output_tokens: u64,
+    input_tokens: TokenCount,
+    output_tokens: TokenCount,
     histograms: [ExponentialBuckets; METRICS.len()],
 }
 
@@ -44,6 +46,7 @@ impl SeriesNumbers {
     pub(super) fn of(total: &CumulativeStats) -> Self {
         Self {
             outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            input_tokens: total.input_tokens,
             output_tokens: total.output_tokens,
             histograms: metric::Metric::ALL.map(|metric| ExponentialBuckets::of(total.buckets(metric))),
         }
@@ -55,7 +58,8 @@ impl SeriesNumbers {
         let mut histograms = before.histograms.iter();
         Self {
             outcomes,
-            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            input_tokens: self.input_tokens.since(before.input_tokens),
+            output_tokens: self.output_tokens.since(before.output_tokens),
             histograms: self.histograms.each_ref().map(|now| match histograms.next() {
                 Some(before) => now.since(before),
                 None => now.clone(),
@@ -109,8 +113,12 @@ pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Re
         .map(|(definition, export)| histogram(definition, export, points, temporality))
         .collect();
     metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(points)));
-    let tokens = "Output tokens, as counted by providers.";
-    metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(points)));
+    let about = "Output tokens, as counted by providers.";
+    let output = tokens(points, |numbers| numbers.output_tokens);
+    metrics.push(sum("llm_rum.output_tokens", about, "{token}", temporality, output));
+    let about = "Input tokens, as counted by providers.";
+    let input = tokens(points, |numbers| numbers.input_tokens);
+    metrics.push(sum("llm_rum.input_tokens", about, "{token}", temporality, input));
     let scope = Scope { name: "llm-rum".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let resource = Resource {
         attributes: vec![
@@ -137,7 +145,7 @@ fn histogram(
     Metric {
         name: export.otlp.to_owned(),
         description: export.help.to_owned(),
-        unit: "s".to_owned(),
+        unit: definition.unit.otlp().to_owned(),
         data: Some(Data::ExponentialHistogram(ExponentialHistogram { data_points, aggregation_temporality })),
     }
 }
@@ -163,8 +171,11 @@ fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
     by_outcome.collect()
 }
 
-fn output_tokens(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
-    points.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
+/// Leaves out series without a known count: 0 would say that no token was generated.
+fn tokens(points: &[SeriesPoint<'_>], of: fn(&SeriesNumbers) -> TokenCount) -> Vec<NumberPoint> {
+    let known =
+        points.iter().filter_map(|(series, numbers, span)| Some(number(series, of(numbers).known()?, *span)));
+    known.collect()
 }
 
 fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {

@@ -11,6 +11,7 @@ use super::client::ClickHouseError;
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
+use crate::aggregate::token_count::TokenCount;
 use crate::aggregate::window_stats::{Parts, WindowStats};
 use crate::store::error::StoreError;
 
@@ -78,7 +79,9 @@ impl Rows {
         self.map(stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)));
         self.map(stats.defects().map(|(defect, count)| (defect.as_str(), count)));
         self.map(stats.sources());
-        for number in [stats.intact, stats.within_slo, stats.input_tokens, stats.output_tokens] {
+        let (input, output) = (stats.input_tokens, stats.output_tokens);
+        let tokens = [input.tokens, input.streams, output.tokens, output.streams];
+        for number in [stats.intact, stats.within_slo].into_iter().chain(tokens) {
             self.value(&Value::Number(number.into()));
         }
         let histograms = || Metric::ALL.into_iter().map(|metric| (metric.id(), stats.histogram(metric)));
@@ -156,7 +159,7 @@ pub(super) fn stats_columns(
     metrics: &[Metric],
 ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let words = ["outcomes", "defects", "sources"].map(|name| (name, "sumMap", WORDS));
-    let numbers = ["whole", "good", "input_tokens", "output_tokens"].map(|name| (name, "sum", "UInt64"));
+    let numbers = NUMBERS.map(|name| (name, "sum", "UInt64"));
     let beside = [("zeros", "sumMap", WORDS), ("sums", "sumMap", "Map(LowCardinality(String), Float64)")];
     let buckets = metrics.iter().map(|metric| (metric.id(), "sumMap", "Map(Int16, UInt64)"));
     words.into_iter().chain(numbers).chain(beside).chain(buckets)
@@ -179,8 +182,10 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
     let (start, value) = (read(next())?, read(next())?);
     let mut words = || Ok::<_, StoreError>(read::<BTreeMap<String, u64>>(next())?.into_iter().collect());
     let (outcomes, defects, sources) = (words()?, words()?, words()?);
-    let (intact, within_slo, input_tokens, output_tokens) =
-        (read(next())?, read(next())?, read(next())?, read(next())?);
+    let mut number = || read::<u64>(next());
+    let (intact, within_slo) = (number()?, number()?);
+    let mut tokens = || Ok::<_, StoreError>(TokenCount { tokens: number()?, streams: number()? });
+    let (input_tokens, output_tokens) = (tokens()?, tokens()?);
     let zeros: BTreeMap<String, u64> = read(next())?;
     let sums: BTreeMap<String, f64> = read(next())?;
     let mut histograms = Vec::new();
@@ -199,6 +204,10 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClickHouseError> {
     Ok(serde_json::from_str(text)?)
 }
+
+/// Columns of counts, in the order of a row.
+const NUMBERS: [&str; 6] =
+    ["whole", "good", "input_tokens", "input_token_streams", "output_tokens", "output_token_streams"];
 
 const WORDS: &str = "Map(LowCardinality(String), UInt64)";
 
