@@ -39,6 +39,25 @@ async fn the_four_queries_are_exact_within_their_buckets() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn streams_without_usage_leave_the_token_rate_unknown() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let prometheus = Prometheus::start(data.path(), &collector.url, &[]).await?;
+    for (from, to) in [(0, 100), (100, 200)] {
+        let without = |number| StreamReport { output_tokens: None, tpot_ms: None, ..report(number) };
+        let reports = (from..to).map(without).collect();
+        let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+        ensure!(status == 204, "{status} {body}");
+        prometheus.scraped("llm_requests_total", to as f64).await?;
+    }
+    let answer = prometheus.get("query", &[("query", TOKENS)]).await?;
+    ensure!(answer["data"]["result"] == serde_json::json!([]), "0 tokens/s would be wrong: {answer}");
+    let coverage = "rate(llm_rum_streams_with_usage_total[5m]) / rate(llm_requests_total[5m])";
+    ensure!(prometheus.value(coverage).await? == 0.0, "no stream has a count");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn native_histograms_are_exact_within_their_narrower_buckets() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
@@ -204,6 +223,7 @@ fn of_every_kind(number: u64) -> StreamReport {
         use_case: Some(use_cases[(number % 4) as usize].into()),
         provider: Some("openai".into()),
         model: Some(format!("model-{}", number % 5).into()),
+        input_tokens: Some(300),
         gaps: Some(gaps),
         dropped: Some(Dropped { send_failed: 1, ..Dropped::default() }),
         ..report(number)
