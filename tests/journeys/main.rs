@@ -12,6 +12,7 @@ mod crash;
 mod csp;
 mod dashboard;
 mod deploy;
+mod grafana;
 mod hostile;
 mod install;
 mod leaving;
