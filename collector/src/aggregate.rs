@@ -8,6 +8,7 @@ pub(crate) mod cumulative_stats;
 pub(crate) mod dedup;
 pub(crate) mod dimension;
 pub(crate) mod internal_metrics;
+pub(crate) mod judgement;
 pub(crate) mod metric;
 pub(crate) mod sampling;
 pub(crate) mod series;

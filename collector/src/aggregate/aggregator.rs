@@ -10,6 +10,7 @@ use crate::aggregate::changes::{Changes, LoadedState, PeerRevision, Revisions};
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRegistry};
 use crate::aggregate::internal_metrics::{Counts, ReportResult};
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::sampling::{Sampler, StoredSample};
 use crate::aggregate::series::{SeriesId, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
@@ -159,7 +160,7 @@ impl Aggregator {
         let minute = minute_of(known.received_ms) as i32;
         self.write_streams().put(Stream {
             rev: peer.rev,
-            finalized: Some(Finalized { minute, within_slo: false }),
+            finalized: Some(Finalized { minute, judgement: Judgement::default() }),
             superseded: false,
             at: RecordLocation { len: 0, ..known.at },
             ..known
@@ -250,7 +251,7 @@ impl Aggregator {
         let Some(counted) = known.finalized else { return Ok(ReportResult::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        let retract = |window: &mut Window| window.stats.retract(&report, counted.within_slo);
+        let retract = |window: &mut Window| window.stats.retract(&report, counted.judgement);
         if !self.windows.change(at, || earlier.window(at), retract)? {
             return Ok(ReportResult::Late);
         }
@@ -269,7 +270,7 @@ impl Aggregator {
                 if !stream.in_cumulative {
                     self.counts.lost_stream();
                 }
-                Finalized { minute: minute_of(stream.received_ms) as i32, within_slo: false }
+                Finalized { minute: minute_of(stream.received_ms) as i32, judgement: Judgement::default() }
             }
         };
         self.write_streams().finalize(seq, counted);
@@ -285,10 +286,10 @@ impl Aggregator {
         report: &StreamReport,
         earlier: &E,
     ) -> Result<Finalized, E::Error> {
-        let within_slo = self.meets_targets(report);
+        let judgement = self.judge(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let add = |window: &mut Window| {
-            window.stats.add(report, within_slo);
+            window.stats.add(report, judgement);
             true
         };
         self.windows.change(at, || earlier.window(at), add)?;
@@ -302,28 +303,28 @@ impl Aggregator {
             };
             self.cumulative.change(series, || earlier.total(series), add)?;
         }
-        Ok(Finalized { minute: at.minute as i32, within_slo })
+        Ok(Finalized { minute: at.minute as i32, judgement })
     }
 
     const fn weight(&self) -> usize {
         self.windows.bytes() + self.cumulative.bytes()
     }
 
-    fn meets_targets(&mut self, report: &StreamReport) -> bool {
+    fn judge(&mut self, report: &StreamReport) -> Judgement {
         let site = report.site.as_deref().unwrap_or_default();
         let use_case = report.use_case.as_deref().unwrap_or_default();
         if let Some(targets) = self.targets.get(site).and_then(|known| known.get(use_case)) {
-            return targets.is_met_by(report);
+            return Judgement::of(report, targets);
         }
         let targets = self.config.targets(Some(site), use_case);
-        let within_slo = targets.is_met_by(report);
+        let judgement = Judgement::of(report, &targets);
         let known = self.targets.entry(site.to_owned()).or_default();
         // Pages choose use cases, so a map of all of them would grow without limit.
         if known.len() >= MOST_TARGETS {
             known.clear();
         }
         known.insert(use_case.to_owned(), targets);
-        within_slo
+        judgement
     }
 
     fn read_streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {

@@ -10,6 +10,7 @@ use beacon::Outcome;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 use crate::report::stream_id::StreamId;
@@ -49,14 +50,14 @@ impl Stream {
     }
 }
 
-/// Window and verdict of a finalized stream.
+/// Window and judgement of a finalized stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finalized {
     /// Minute of its window. Hundreds of thousands of streams are in memory, and 32 bits last for four
     /// thousand years.
     pub(crate) minute: i32,
-    /// It met the targets that applied at that time.
-    pub(crate) within_slo: bool,
+    /// By the targets that applied at that time.
+    pub(crate) judgement: Judgement,
 }
 
 /// Limits of the registry.
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
-    const COUNTED: Finalized = Finalized { minute: 0, within_slo: true };
+    const COUNTED: Finalized = Finalized { minute: 0, judgement: Judgement::WITHIN_SLO };
 
     fn open(id: StreamId, received_ms: i64) -> Stream {
         Stream {

@@ -20,23 +20,9 @@ impl TokenCount {
     /// Adds one stream with the count of its provider.
     pub(crate) fn add(&mut self, tokens: Option<u64>) {
         if let Some(tokens) = tokens {
-            self.merge(Self { tokens, streams: 1 });
+            self.tokens += tokens;
+            self.streams += 1;
         }
-    }
-
-    pub(crate) const fn merge(&mut self, other: Self) {
-        self.tokens += other.tokens;
-        self.streams += other.streams;
-    }
-
-    /// Subtracts a part that this [covers](Self::covers).
-    pub(crate) const fn subtract(&mut self, part: Self) {
-        self.tokens -= part.tokens;
-        self.streams -= part.streams;
-    }
-
-    pub(crate) const fn covers(self, part: Self) -> bool {
-        self.tokens >= part.tokens && self.streams >= part.streams
     }
 
     /// What was added since `before`.

@@ -5,12 +5,59 @@ use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
+use crate::aggregate::judgement::{Cause, Judgement};
 use crate::aggregate::metric::{METRICS, Metric, Value};
 use crate::aggregate::token_count::TokenCount;
 
 /// Sources of server timing that are counted separately; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui", "other"];
+
+/// A number that is summed over streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sum {
+    /// Streams that arrived intact.
+    Intact,
+    /// Streams that met their targets.
+    WithinSlo,
+    InputTokens,
+    /// Streams with a count of input tokens.
+    InputTokenStreams,
+    OutputTokens,
+    /// Streams with a count of output tokens.
+    OutputTokenStreams,
+    /// Streams with a figure that their target of pace applies to.
+    PaceKnown,
+    /// Those of them that met it.
+    WithinPace,
+}
+
+impl Sum {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Intact,
+        Self::WithinSlo,
+        Self::InputTokens,
+        Self::InputTokenStreams,
+        Self::OutputTokens,
+        Self::OutputTokenStreams,
+        Self::PaceKnown,
+        Self::WithinPace,
+    ];
+
+    /// Its column in ClickHouse.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Intact => "intact",
+            Self::WithinSlo => "within_slo",
+            Self::InputTokens => "input_tokens",
+            Self::InputTokenStreams => "input_token_streams",
+            Self::OutputTokens => "output_tokens",
+            Self::OutputTokenStreams => "output_token_streams",
+            Self::PaceKnown => "pace_known",
+            Self::WithinPace => "within_pace",
+        }
+    }
+}
 
 /// Statistics of a set of streams.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,26 +67,35 @@ pub(crate) struct WindowStats {
     defects: [u64; Defect::ALL.len()],
     /// Streams whose time to first token is known from client and server, by the source of the server timing.
     sources: [u64; SOURCES.len()],
-    /// Streams that arrived intact.
-    pub(crate) intact: u64,
-    /// Streams that met their targets.
-    pub(crate) within_slo: u64,
-    pub(crate) input_tokens: TokenCount,
-    pub(crate) output_tokens: TokenCount,
+    /// Streams whose wait was above its p95 target, by the largest part of the wait.
+    wait_causes: [u64; Cause::ALL.len()],
+    /// Streams that missed their pace, by the most likely reason.
+    pace_causes: [u64; Cause::ALL.len()],
+    sums: [u64; Sum::ALL.len()],
     histograms: [Histogram; METRICS.len()],
 }
 
 impl WindowStats {
-    /// Adds one stream; `within_slo` says whether it met its targets.
-    pub(crate) fn add(&mut self, report: &StreamReport, within_slo: bool) {
+    /// Adds one stream.
+    pub(crate) fn add(&mut self, report: &StreamReport, judgement: Judgement) {
         self.outcomes[report.outcome as usize] += 1;
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
         }
-        self.intact += u64::from(report.is_intact());
-        self.within_slo += u64::from(within_slo);
-        self.input_tokens.add(report.input_tokens);
-        self.output_tokens.add(report.output_tokens);
+        for sum in Sum::ALL {
+            self.sums[sum as usize] += match sum {
+                Sum::Intact => report.is_intact().into(),
+                Sum::WithinSlo => judgement.within_slo.into(),
+                Sum::InputTokens => report.input_tokens.unwrap_or(0),
+                Sum::InputTokenStreams => report.input_tokens.is_some().into(),
+                Sum::OutputTokens => report.output_tokens.unwrap_or(0),
+                Sum::OutputTokenStreams => report.output_tokens.is_some().into(),
+                Sum::PaceKnown => judgement.within_pace.is_some().into(),
+                Sum::WithinPace => judgement.within_pace.unwrap_or(false).into(),
+            };
+        }
+        judgement.wait_cause.into_iter().for_each(|cause| self.wait_causes[cause as usize] += 1);
+        judgement.pace_cause.into_iter().for_each(|cause| self.pace_causes[cause as usize] += 1);
         if let Some(server) = &report.server
             && report.overhead_ms().is_some()
         {
@@ -53,11 +109,11 @@ impl WindowStats {
         }
     }
 
-    /// Retracts a stream that was added with the same `within_slo`. Returns `false`, and changes nothing, if
-    /// the stream cannot be in these statistics.
-    pub(crate) fn retract(&mut self, report: &StreamReport, within_slo: bool) -> bool {
+    /// Retracts a stream that was added with the same judgement. Returns `false`, and changes nothing, if the
+    /// stream cannot be in these statistics.
+    pub(crate) fn retract(&mut self, report: &StreamReport, judgement: Judgement) -> bool {
         let mut one = Self::default();
-        one.add(report, within_slo);
+        one.add(report, judgement);
         self.subtract(&one)
     }
 
@@ -76,10 +132,9 @@ impl WindowStats {
         subtract(&mut self.outcomes, &other.outcomes);
         subtract(&mut self.defects, &other.defects);
         subtract(&mut self.sources, &other.sources);
-        self.intact -= other.intact;
-        self.within_slo -= other.within_slo;
-        self.input_tokens.subtract(other.input_tokens);
-        self.output_tokens.subtract(other.output_tokens);
+        subtract(&mut self.wait_causes, &other.wait_causes);
+        subtract(&mut self.pace_causes, &other.pace_causes);
+        subtract(&mut self.sums, &other.sums);
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
             mine.subtract(other);
         }
@@ -91,10 +146,9 @@ impl WindowStats {
         add(&mut self.outcomes, &other.outcomes);
         add(&mut self.defects, &other.defects);
         add(&mut self.sources, &other.sources);
-        self.intact += other.intact;
-        self.within_slo += other.within_slo;
-        self.input_tokens.merge(other.input_tokens);
-        self.output_tokens.merge(other.output_tokens);
+        add(&mut self.wait_causes, &other.wait_causes);
+        add(&mut self.pace_causes, &other.pace_causes);
+        add(&mut self.sums, &other.sums);
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
             mine.merge(other);
         }
@@ -117,6 +171,31 @@ impl WindowStats {
     /// Streams whose first token is known from both sides, by source, without sources that did not occur.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         SOURCES.into_iter().zip(self.sources).filter(|&(_, count)| count > 0)
+    }
+
+    /// Streams whose wait was above its p95 target, by cause, without causes that did not occur.
+    pub(crate) fn wait_causes(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
+        Cause::ALL.into_iter().zip(self.wait_causes).filter(|&(_, count)| count > 0)
+    }
+
+    /// Streams that missed their pace, by cause, without causes that did not occur.
+    pub(crate) fn pace_causes(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
+        Cause::ALL.into_iter().zip(self.pace_causes).filter(|&(_, count)| count > 0)
+    }
+
+    /// A sum over all streams.
+    pub(crate) const fn sum(&self, sum: Sum) -> u64 {
+        self.sums[sum as usize]
+    }
+
+    /// Input tokens by the providers' counts.
+    pub(crate) const fn input_tokens(&self) -> TokenCount {
+        TokenCount { tokens: self.sum(Sum::InputTokens), streams: self.sum(Sum::InputTokenStreams) }
+    }
+
+    /// Output tokens by the providers' counts.
+    pub(crate) const fn output_tokens(&self) -> TokenCount {
+        TokenCount { tokens: self.sum(Sum::OutputTokens), streams: self.sum(Sum::OutputTokenStreams) }
     }
 
     /// Number of streams.
@@ -146,16 +225,12 @@ impl WindowStats {
         blob_encoding::encode(
             FORMAT_VERSION,
             &Stored {
-                outcomes: self
-                    .outcomes()
-                    .map(|(outcome, count)| (outcome.as_str().to_owned(), count))
-                    .collect(),
-                defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
-                sources: self.sources().map(|(source, count)| (source.to_owned(), count)).collect(),
-                intact: self.intact,
-                within_slo: self.within_slo,
-                input_tokens: self.input_tokens,
-                output_tokens: self.output_tokens,
+                outcomes: words(self.outcomes(), Outcome::as_str),
+                defects: words(self.defects(), Defect::as_str),
+                sources: words(self.sources(), |source| source),
+                wait_causes: words(self.wait_causes(), Cause::as_str),
+                pace_causes: words(self.pace_causes(), Cause::as_str),
+                sums: self.sums.to_vec(),
                 histograms: histograms
                     .filter(|(_, histogram)| !histogram.is_empty())
                     .map(|(definition, histogram)| (definition.stored_as, StoredHistogram::from(histogram)))
@@ -181,23 +256,20 @@ impl WindowStats {
             outcomes: stored.outcomes,
             defects: stored.defects,
             sources: stored.sources,
-            intact: stored.intact,
-            within_slo: stored.within_slo,
-            input_tokens: stored.input_tokens,
-            output_tokens: stored.output_tokens,
+            wait_causes: stored.wait_causes,
+            pace_causes: stored.pace_causes,
+            sums: stored.sums,
             histograms: stored.histograms.into_iter().filter_map(histogram).collect::<Result<_, _>>()?,
         })
     }
 
     /// Builds statistics from their parts. An unknown word makes them unreadable.
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
-        let mut stats = Self {
-            intact: parts.intact,
-            within_slo: parts.within_slo,
-            input_tokens: parts.input_tokens,
-            output_tokens: parts.output_tokens,
-            ..Self::default()
-        };
+        let sums = parts.sums.try_into().map_err(|_| UnreadableBlob)?;
+        let mut stats = Self { sums, ..Self::default() };
+        let causes = Cause::ALL.map(Cause::as_str);
+        blob_encoding::restore_counts(&parts.wait_causes, &causes, &mut stats.wait_causes)?;
+        blob_encoding::restore_counts(&parts.pace_causes, &causes, &mut stats.pace_causes)?;
         blob_encoding::restore_counts(
             &parts.outcomes,
             Outcome::ALL.map(Outcome::as_str).as_slice(),
@@ -220,12 +292,15 @@ impl WindowStats {
         enough(&self.outcomes, &other.outcomes)
             && enough(&self.defects, &other.defects)
             && enough(&self.sources, &other.sources)
-            && self.intact >= other.intact
-            && self.within_slo >= other.within_slo
-            && self.input_tokens.covers(other.input_tokens)
-            && self.output_tokens.covers(other.output_tokens)
+            && enough(&self.wait_causes, &other.wait_causes)
+            && enough(&self.pace_causes, &other.pace_causes)
+            && enough(&self.sums, &other.sums)
             && self.histograms.iter().zip(&other.histograms).all(|(mine, other)| contains(mine, other))
     }
+}
+
+fn words<T>(counts: impl Iterator<Item = (T, u64)>, as_str: fn(T) -> &'static str) -> Vec<(String, u64)> {
+    counts.map(|(word, count)| (as_str(word).to_owned(), count)).collect()
 }
 
 fn source_at(name: &str) -> usize {
@@ -255,15 +330,15 @@ pub(crate) struct Parts {
     pub(crate) outcomes: Vec<(String, u64)>,
     pub(crate) defects: Vec<(String, u64)>,
     pub(crate) sources: Vec<(String, u64)>,
-    pub(crate) intact: u64,
-    pub(crate) within_slo: u64,
-    pub(crate) input_tokens: TokenCount,
-    pub(crate) output_tokens: TokenCount,
+    pub(crate) wait_causes: Vec<(String, u64)>,
+    pub(crate) pace_causes: Vec<(String, u64)>,
+    /// In the order of [`Sum::ALL`].
+    pub(crate) sums: Vec<u64>,
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
 /// Version of the format.
-const FORMAT_VERSION: u8 = 3;
+const FORMAT_VERSION: u8 = 4;
 
 /// Words instead of positions: a new outcome in the middle does not move the others.
 #[derive(Serialize, Deserialize)]
@@ -271,10 +346,9 @@ struct Stored {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
     sources: Vec<(String, u64)>,
-    intact: u64,
-    within_slo: u64,
-    input_tokens: TokenCount,
-    output_tokens: TokenCount,
+    wait_causes: Vec<(String, u64)>,
+    pace_causes: Vec<(String, u64)>,
+    sums: Vec<u64>,
     histograms: Vec<(u8, StoredHistogram)>,
 }
 

@@ -19,7 +19,7 @@ use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::WindowStats;
+use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::store::query::Filter;
@@ -128,21 +128,21 @@ fn groups(
 ) -> Vec<Group> {
     let sum = |of: fn(&WindowStats) -> u64| now.values().map(of).sum::<u64>();
     let (streams, eligible) = (sum(WindowStats::streams), sum(WindowStats::eligible));
-    let bad = eligible - sum(|stats| stats.within_slo);
+    let bad = eligible - sum(|stats| stats.sum(Sum::WithinSlo));
     let nothing = WindowStats::default();
     let mut groups: Vec<_> = now
         .iter()
         // A window without streams remains if a later revision moved its stream to another series.
         .filter(|(_, stats)| stats.streams() > 0)
         .map(|(value, stats)| {
-            let bad_share = share(stats.eligible() - stats.within_slo, bad);
+            let bad_share = share(stats.eligible() - stats.sum(Sum::WithinSlo), bad);
             Group {
                 value: value.clone(),
                 streams: stats.streams(),
                 share: share(stats.streams(), streams).unwrap_or_default(),
                 percentiles: Percentiles::of(stats, which),
-                integrity: Ratio::of(stats.intact, stats.eligible()),
-                goodput: Ratio::of(stats.within_slo, stats.eligible()),
+                integrity: Ratio::of(stats.sum(Sum::Intact), stats.eligible()),
+                goodput: Ratio::of(stats.sum(Sum::WithinSlo), stats.eligible()),
                 errors: stats.errors(),
                 excess_share: bad_share.zip(share(stats.eligible(), eligible)).map(|(bad, all)| bad - all),
                 targets: None,

@@ -15,7 +15,7 @@ use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
-use crate::aggregate::window_stats::WindowStats;
+use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::store::query::Filter;
@@ -95,7 +95,7 @@ impl Ends {
     fn of(stats: &WindowStats) -> Self {
         Self {
             streams: stats.streams(),
-            integrity: Ratio::of(stats.intact, stats.eligible()),
+            integrity: Ratio::of(stats.sum(Sum::Intact), stats.eligible()),
             outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
         }

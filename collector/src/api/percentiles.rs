@@ -159,6 +159,7 @@ mod tests {
     use beacon::StreamReport;
 
     use super::*;
+    use crate::aggregate::judgement::Judgement;
 
     #[test]
     fn the_gaps_of_a_few_streams_bound_nothing() {
@@ -167,7 +168,7 @@ mod tests {
             let mut gaps = Histogram::default();
             (0..200).for_each(|_| gaps.record(gap_ms));
             let report = StreamReport { gaps: Some(gaps), ttft_ms: Some(gap_ms), ..StreamReport::new("0") };
-            stats.add(&report, true);
+            stats.add(&report, Judgement::WITHIN_SLO);
         }
         let gaps = Percentiles::of(&stats, Metric::InterChunkLatency);
         let p95 = gaps.values.iter().find(|(name, _)| *name == "p95").unwrap();

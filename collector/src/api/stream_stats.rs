@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::percentiles::Quantiles;
 use super::ratio::{Ratio, share};
 use crate::aggregate::metric::{Metric, MetricDefinition, measured_by_default};
-use crate::aggregate::window_stats::WindowStats;
+use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::stats::binomial;
 
 /// Counts, percentiles and shares of a set of streams.
@@ -60,12 +60,12 @@ impl StreamStats {
             outcomes: stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
             defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
             quantiles: QuantilesById::of(stats),
-            integrity: Ratio::of(stats.intact, stats.eligible()),
+            integrity: Ratio::of(stats.sum(Sum::Intact), stats.eligible()),
             availability: Ratio::of(stats.eligible() - stats.errors(), stats.eligible()),
             errors: Errors::of(stats),
-            input_tokens: stats.input_tokens.known(),
-            output_tokens: stats.output_tokens.known(),
-            with_usage: Ratio::of(stats.output_tokens.streams, stats.streams()),
+            input_tokens: stats.input_tokens().known(),
+            output_tokens: stats.output_tokens().known(),
+            with_usage: Ratio::of(stats.output_tokens().streams, stats.streams()),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::throughput::{BelowReadingSpeed, Throughput};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::WindowStats;
+use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::slo::verdict::{self, Case, Verdict};
 use crate::store::backend::Backend;
@@ -101,8 +101,8 @@ pub(crate) async fn summary(
         open,
         figures: StreamStats::of(&now),
         goodput: Goodput {
-            share: Ratio::of(now.within_slo, now.eligible()),
-            per_second: now.within_slo as f64 / range.elapsed_seconds(),
+            share: Ratio::of(now.sum(Sum::WithinSlo), now.eligible()),
+            per_second: now.sum(Sum::WithinSlo) as f64 / range.elapsed_seconds(),
         },
         throughput: Throughput::of(&now, range.elapsed_seconds()),
         below_reading_speed: state
@@ -124,8 +124,8 @@ impl Previous {
             range,
             streams: before.streams(),
             ttfv: Quantiles::of(before, Metric::Ttfv),
-            integrity: Ratio::of(before.intact, before.eligible()),
-            goodput: Ratio::of(before.within_slo, before.eligible()),
+            integrity: Ratio::of(before.sum(Sum::Intact), before.eligible()),
+            goodput: Ratio::of(before.sum(Sum::WithinSlo), before.eligible()),
             errors: Errors::of(before),
             throughput: Throughput::of(before, range.elapsed_seconds()),
             output_rate: Quantiles::of(before, Metric::OutputRate),

@@ -36,8 +36,8 @@ impl Throughput {
         let rate = |count: TokenCount| count.known().map(|tokens| tokens as f64 / seconds);
         Self {
             requests_per_second: stats.streams() as f64 / seconds,
-            input_tokens_per_second: rate(stats.input_tokens),
-            output_tokens_per_second: rate(stats.output_tokens),
+            input_tokens_per_second: rate(stats.input_tokens()),
+            output_tokens_per_second: rate(stats.output_tokens()),
         }
     }
 }

@@ -103,7 +103,7 @@ fn points(
         streams: step.streams(),
         errors: step.errors(),
         throughput: Throughput::of(step, range.elapsed_seconds_of(timestamp_ms, step_ms)),
-        with_usage: step.output_tokens.streams,
+        with_usage: step.output_tokens().streams,
     };
     Ok(range.step_starts(step_ms).zip(&steps).map(point).collect())
 }

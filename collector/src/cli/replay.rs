@@ -15,7 +15,7 @@ use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::SeriesId;
 use crate::aggregate::window::{Window, WindowKey};
-use crate::aggregate::window_stats::WindowStats;
+use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::api::ratio::Ratio;
 use crate::api::stream_stats::StreamStats;
 use crate::cli::lines::{Line, Lines};
@@ -225,7 +225,7 @@ impl Replay {
             streams: all.streams(),
             never_ended,
             figures: StreamStats::of(&all),
-            goodput: Ratio::of(all.within_slo, all.eligible()),
+            goodput: Ratio::of(all.sum(Sum::WithinSlo), all.eligible()),
             overflow,
         })
     }

@@ -4,43 +4,70 @@ use beacon::StreamReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Targets of one use case. `None` for a target that it does not have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Targets {
+/// What a target is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A duration in milliseconds.
+    Milliseconds,
+    /// A share of streams.
+    Share,
+}
+
+/// Declares the targets once: the struct, its values by name, and how they override each other.
+macro_rules! targets {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident,)*) => {
+        /// Targets of one use case. `None` for a target that it does not have.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Targets {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<f64>,)*
+        }
+
+        const NONE: Targets = Targets { $($name: None,)* };
+
+        impl Targets {
+            /// These targets, with missing ones taken from `base`.
+            #[must_use]
+            pub fn or(self, base: Self) -> Self {
+                Self { $($name: self.$name.or(base.$name),)* }
+            }
+
+            fn values(&self) -> impl Iterator<Item = (&'static str, Kind, Option<f64>)> {
+                [$((stringify!($name), Kind::$kind, self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+targets! {
     /// Half of the streams show their first visible token within this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft_p50_ms: Option<f64>,
+    ttft_p50_ms: Milliseconds,
     /// 95 of 100 streams show their first visible token within this. A slower stream is not within SLO.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft_p95_ms: Option<f64>,
+    ttft_p95_ms: Milliseconds,
     /// 99 of 100 streams show their first visible token within this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft_p99_ms: Option<f64>,
+    ttft_p99_ms: Milliseconds,
     /// Half of the streams end within this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub e2e_p50_ms: Option<f64>,
+    e2e_p50_ms: Milliseconds,
     /// 95 of 100 streams end within this. A slower stream is not within SLO.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub e2e_p95_ms: Option<f64>,
+    e2e_p95_ms: Milliseconds,
     /// 99 of 100 streams end within this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub e2e_p99_ms: Option<f64>,
-    /// Longest time between two reads with generated text. With a longer one, a stream is not within SLO.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub longest_gap_ms: Option<f64>,
-    /// Time per output token after the first. With a longer one, a stream is not within SLO.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tpot_ms: Option<f64>,
+    e2e_p99_ms: Milliseconds,
+    /// Longest time between two reads with generated text. With a longer one, a stream misses its pace and is
+    /// not within SLO.
+    longest_gap_ms: Milliseconds,
+    /// Time per output token after the first. With a longer one, a stream misses its pace and is not within
+    /// SLO.
+    tpot_ms: Milliseconds,
     /// Share of eligible streams that end without an error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub availability: Option<f64>,
+    availability: Share,
     /// Share of eligible streams that arrive intact.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub integrity: Option<f64>,
+    integrity: Share,
     /// Share of streams that are within the p95 target.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speed: Option<f64>,
+    speed: Share,
+    /// Share of streams within the targets of time per output token and longest gap.
+    pace: Share,
+    /// Share of eligible streams within SLO.
+    goodput: Share,
 }
 
 impl Targets {
@@ -53,24 +80,6 @@ impl Targets {
             .find(|(name, _)| *name == use_case)
             .map(|(_, targets)| targets)
             .unwrap_or_default()
-    }
-
-    /// These targets, with missing ones taken from `base`.
-    #[must_use]
-    pub fn or(self, base: Self) -> Self {
-        Self {
-            ttft_p50_ms: self.ttft_p50_ms.or(base.ttft_p50_ms),
-            ttft_p95_ms: self.ttft_p95_ms.or(base.ttft_p95_ms),
-            ttft_p99_ms: self.ttft_p99_ms.or(base.ttft_p99_ms),
-            e2e_p50_ms: self.e2e_p50_ms.or(base.e2e_p50_ms),
-            e2e_p95_ms: self.e2e_p95_ms.or(base.e2e_p95_ms),
-            e2e_p99_ms: self.e2e_p99_ms.or(base.e2e_p99_ms),
-            longest_gap_ms: self.longest_gap_ms.or(base.longest_gap_ms),
-            tpot_ms: self.tpot_ms.or(base.tpot_ms),
-            availability: self.availability.or(base.availability),
-            integrity: self.integrity.or(base.integrity),
-            speed: self.speed.or(base.speed),
-        }
     }
 
     /// Whether the stream arrived intact and met every target that can be checked. A value that the report
@@ -91,24 +100,12 @@ impl Targets {
     /// Name of a target with an impossible value. `None` if all values are possible.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
-        let durations = [
-            ("ttft_p50_ms", self.ttft_p50_ms),
-            ("ttft_p95_ms", self.ttft_p95_ms),
-            ("ttft_p99_ms", self.ttft_p99_ms),
-            ("e2e_p50_ms", self.e2e_p50_ms),
-            ("e2e_p95_ms", self.e2e_p95_ms),
-            ("e2e_p99_ms", self.e2e_p99_ms),
-            ("longest_gap_ms", self.longest_gap_ms),
-            ("tpot_ms", self.tpot_ms),
-        ];
-        let impossible = |value: f64| !value.is_finite() || value <= 0.0;
-        if let Some((name, _)) = durations.iter().find(|(_, value)| value.is_some_and(impossible)) {
-            return Some(name);
-        }
-        let shares =
-            [("availability", self.availability), ("integrity", self.integrity), ("speed", self.speed)];
-        let impossible = |share: f64| !(0.0..1.0).contains(&share);
-        shares.iter().find(|(_, share)| share.is_some_and(impossible)).map(|(name, _)| *name)
+        let is_possible = |kind, value: f64| match kind {
+            Kind::Milliseconds => value.is_finite() && value > 0.0,
+            Kind::Share => (0.0..1.0).contains(&value),
+        };
+        let mut values = self.values();
+        values.find_map(|(name, kind, value)| (!is_possible(kind, value?)).then_some(name))
     }
 
     /// Targets without effect, because a higher percentile of the same wait has a lower target. The higher
@@ -148,20 +145,6 @@ pub(crate) struct OutOfOrder {
     pub(crate) default_ms: Option<f64>,
 }
 
-const NONE: Targets = Targets {
-    ttft_p50_ms: None,
-    ttft_p95_ms: None,
-    ttft_p99_ms: None,
-    e2e_p50_ms: None,
-    e2e_p95_ms: None,
-    e2e_p99_ms: None,
-    longest_gap_ms: None,
-    tpot_ms: None,
-    availability: None,
-    integrity: None,
-    speed: None,
-};
-
 /// Names and values of the four default profiles. A rate in tokens per second is given as its reciprocal.
 pub(crate) const PROFILES: [(&str, Targets); 4] = [
     (
@@ -170,9 +153,12 @@ pub(crate) const PROFILES: [(&str, Targets); 4] = [
             ttft_p50_ms: Some(1_000.0),
             ttft_p95_ms: Some(2_000.0),
             ttft_p99_ms: Some(5_000.0),
+            longest_gap_ms: STALL_MS,
             tpot_ms: Some(80.0),
             availability: Some(0.995),
             speed: Some(0.99),
+            pace: PACE,
+            goodput: GOODPUT,
             ..NONE
         },
     ),
@@ -182,9 +168,12 @@ pub(crate) const PROFILES: [(&str, Targets); 4] = [
             ttft_p50_ms: Some(2_000.0),
             ttft_p95_ms: Some(5_000.0),
             ttft_p99_ms: Some(10_000.0),
+            longest_gap_ms: STALL_MS,
             tpot_ms: Some(60.0),
             availability: Some(0.999),
             speed: Some(0.99),
+            pace: PACE,
+            goodput: GOODPUT,
             ..NONE
         },
     ),
@@ -197,6 +186,8 @@ pub(crate) const PROFILES: [(&str, Targets); 4] = [
             tpot_ms: Some(1_000.0 / 50.0),
             availability: Some(0.99),
             speed: Some(0.99),
+            pace: PACE,
+            goodput: GOODPUT,
             ..NONE
         },
     ),
@@ -205,13 +196,25 @@ pub(crate) const PROFILES: [(&str, Targets); 4] = [
         Targets {
             ttft_p50_ms: Some(500.0),
             ttft_p95_ms: Some(1_500.0),
+            longest_gap_ms: STALL_MS,
             tpot_ms: Some(1_000.0 / 30.0),
             availability: Some(0.999),
             speed: Some(0.99),
+            pace: PACE,
+            goodput: GOODPUT,
             ..NONE
         },
     ),
 ];
+
+/// A text that stands still for longer looks broken. Calls of tools within one stream are mostly shorter.
+const STALL_MS: Option<f64> = Some(10_000.0);
+
+/// The targets of pace are per stream. One slow stream in twenty is no incident.
+const PACE: Option<f64> = Some(0.95);
+
+/// Below the product of the other objectives, so that it is missed only when several of them are at their limits.
+const GOODPUT: Option<f64> = Some(0.9);
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,7 @@ use beacon::RELATIVE_ERROR;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::aggregate::metric::Metric;
-use crate::aggregate::window_stats::WindowStats;
+use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
@@ -48,7 +47,7 @@ impl Objective {
             Self::Availability => {
                 SliCount { good: stats.eligible() - stats.errors(), total: stats.eligible() }
             }
-            Self::Integrity => SliCount { good: stats.intact, total: stats.eligible() },
+            Self::Integrity => SliCount { good: stats.sum(Sum::Intact), total: stats.eligible() },
             Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
                 let waits = stats.histogram(metric);
                 // Values of a bucket count as its middle, as they do in percentiles.
@@ -60,14 +59,6 @@ impl Objective {
                 }
             }),
         }
-    }
-}
-
-impl Targets {
-    /// The wait that the speed objective measures, and its p95 target in milliseconds.
-    pub(crate) fn wait(&self) -> Option<(Metric, f64)> {
-        let first = self.ttft_p95_ms.map(|within_ms| (Metric::Ttfv, within_ms));
-        first.or_else(|| self.e2e_p95_ms.map(|within_ms| (Metric::E2e, within_ms)))
     }
 }
 
@@ -179,6 +170,7 @@ mod tests {
     use beacon::{Outcome, StreamReport};
 
     use super::*;
+    use crate::aggregate::judgement::Judgement;
 
     /// Statistics of `streams` streams, of which `slow` are slow and `cut` are truncated.
     fn stats(streams: u64, slow: u64, cut: u64) -> WindowStats {
@@ -186,7 +178,10 @@ mod tests {
         for n in 0..streams {
             let outcome = if n < cut { Outcome::Truncated } else { Outcome::Complete };
             let ttfv_ms = if n < slow { 2_100.0 } else { 1_900.0 };
-            stats.add(&StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") }, false);
+            stats.add(
+                &StreamReport { outcome, ttfv_ms: Some(ttfv_ms), ..StreamReport::new("0") },
+                Judgement::default(),
+            );
         }
         stats
     }

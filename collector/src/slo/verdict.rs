@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::metric::{CensoredMetrics, Metric};
-use crate::aggregate::window_stats::WindowStats;
+use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
 use crate::stats::binomial;
 use crate::stats::kaplan_meier::CensoredWaits;
@@ -111,7 +111,7 @@ impl Failures {
     fn of(stats: &WindowStats, targets: &Targets) -> Self {
         let eligible = stats.eligible();
         let failed = Self::against("failed", stats.errors(), eligible, targets.availability);
-        let broken = eligible.saturating_sub(stats.intact);
+        let broken = eligible.saturating_sub(stats.sum(Sum::Intact));
         let broken = Self::against("did not arrive intact", broken, eligible, targets.integrity);
         if (broken.proven, broken.missed) > (failed.proven, failed.missed) { broken } else { failed }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
 use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 
@@ -29,12 +30,12 @@ pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<SeqNo, Stream>) -> Result
     let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
     for revision in revisions {
         let outcome = *outcomes.get(usize::from(revision.outcome)).ok_or(UnreadableBlob)?;
-        into.insert(revision.seq, revision.stream(outcome));
+        into.insert(revision.seq, revision.stream(outcome).ok_or(UnreadableBlob)?);
     }
     Ok(())
 }
 
-const FORMAT_VERSION: u8 = 1;
+const FORMAT_VERSION: u8 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Blob {
@@ -50,8 +51,8 @@ struct Revision {
     rev: u32,
     outcome: u8,
     series: SeriesId,
-    /// Minute of its window, and whether it met the targets at that time.
-    counted: Option<(i32, bool)>,
+    /// Minute of its window, and the bits of its judgement.
+    counted: Option<(i32, u16)>,
     in_cumulative: bool,
     received_ms: i64,
     position: u64,
@@ -66,7 +67,7 @@ impl Revision {
             rev: stream.rev,
             outcome: stream.outcome as u8,
             series: stream.series,
-            counted: stream.finalized.map(|counted| (counted.minute, counted.within_slo)),
+            counted: stream.finalized.map(|counted| (counted.minute, counted.judgement.to_bits())),
             in_cumulative: stream.in_cumulative,
             received_ms: stream.received_ms,
             position: stream.at.position,
@@ -74,17 +75,22 @@ impl Revision {
         }
     }
 
-    fn stream(&self, outcome: Outcome) -> Stream {
-        Stream {
+    /// `None` if its judgement is not valid.
+    fn stream(&self, outcome: Outcome) -> Option<Stream> {
+        let finalized = |(minute, bits)| Some(Finalized { minute, judgement: Judgement::from_bits(bits)? });
+        Some(Stream {
             id: u128::from_be_bytes(self.id),
             rev: self.rev,
             outcome,
             series: self.series,
-            finalized: self.counted.map(|(minute, within_slo)| Finalized { minute, within_slo }),
+            finalized: match self.counted {
+                Some(counted) => Some(finalized(counted)?),
+                None => None,
+            },
             in_cumulative: self.in_cumulative,
             superseded: false,
             received_ms: self.received_ms,
             at: RecordLocation { position: self.position, len: self.len },
-        }
+        })
     }
 }

@@ -187,6 +187,7 @@ mod tests {
 
     use super::super::reader::windows_by;
     use super::*;
+    use crate::aggregate::judgement::Judgement;
     use crate::aggregate::metric::Metric;
     use crate::aggregate::window_stats::WindowStats;
     use crate::store::query::{Filter, WindowsQuery};
@@ -200,9 +201,9 @@ mod tests {
         connection.execute("INSERT INTO spans VALUES (60, 0, 1, 1, 1, 0)", []).unwrap();
         let mut stats = WindowStats::default();
         for (streams, model) in ["m1", "m2"].into_iter().enumerate() {
-            (0..=streams).for_each(|_| stats.add(&StreamReport::new("0"), true));
+            (0..=streams).for_each(|_| stats.add(&StreamReport::new("0"), Judgement::WITHIN_SLO));
             let mut of_model = WindowStats::default();
-            (0..=streams).for_each(|_| of_model.add(&StreamReport::new("0"), true));
+            (0..=streams).for_each(|_| of_model.add(&StreamReport::new("0"), Judgement::WITHIN_SLO));
             put(connection, 4, ["shop", "", "", model], &of_model);
             put(connection, 7, ["shop", "chat", "a", model], &of_model);
         }

@@ -29,7 +29,7 @@ fn report(ttft_ms: f64) -> StreamReport {
 fn of(reports: &[StreamReport]) -> WindowStats {
     let mut stats = WindowStats::default();
     for report in reports {
-        stats.add(report, true);
+        stats.add(report, Judgement::WITHIN_SLO);
     }
     stats
 }
@@ -69,10 +69,9 @@ fn sources_of_another_version_count_as_other() {
         outcomes: Vec::new(),
         defects: Vec::new(),
         sources,
-        intact: 0,
-        within_slo: 0,
-        input_tokens: TokenCount::default(),
-        output_tokens: TokenCount::default(),
+        wait_causes: Vec::new(),
+        pace_causes: Vec::new(),
+        sums: vec![0; Sum::ALL.len()],
         histograms: Vec::new(),
     };
     let stats = WindowStats::decode(&blob_encoding::encode(FORMAT_VERSION, &stored)).unwrap();
@@ -82,7 +81,7 @@ fn sources_of_another_version_count_as_other() {
 #[test]
 fn a_retracted_report_leaves_the_others() {
     let mut stats = of(&[report(100.0), report(2_500.0)]);
-    assert!(stats.retract(&report(100.0), true));
+    assert!(stats.retract(&report(100.0), Judgement::WITHIN_SLO));
     assert_eq!(stats.encode(), of(&[report(2_500.0)]).encode());
 }
 
@@ -90,7 +89,7 @@ fn a_retracted_report_leaves_the_others() {
 fn a_report_that_was_never_added_is_not_retracted() {
     let mut stats = of(&[report(100.0)]);
     let before = stats.clone();
-    assert!(!stats.retract(&report(2_500.0), true));
+    assert!(!stats.retract(&report(2_500.0), Judgement::WITHIN_SLO));
     assert_eq!(stats, before);
 }
 

@@ -1,6 +1,7 @@
 use beacon::{Outcome, StreamReport};
 
 use super::*;
+use crate::aggregate::judgement::Judgement;
 
 /// Outcome, wait in milliseconds and number of streams.
 type Streams = [(Outcome, f64, usize)];
@@ -15,7 +16,7 @@ fn stats(streams: &Streams) -> WindowStats {
             ..StreamReport::new("0")
         };
         for _ in 0..count {
-            stats.add(&report, false);
+            stats.add(&report, Judgement::default());
         }
     }
     stats
@@ -57,7 +58,7 @@ fn a_target_met_only_because_users_leave_is_a_warning() {
     let with_leavers = |stats: &mut WindowStats, count, close_ms| {
         let close_ms = Some(close_ms);
         let report = StreamReport { outcome: Aborted, close_ms, ..StreamReport::new("0") };
-        (0..count).for_each(|_| stats.add(&report, false));
+        (0..count).for_each(|_| stats.add(&report, Judgement::default()));
     };
     let verdict = |stats: &WindowStats| {
         let verdict = of(0, [Case { use_case: "chat", stats, targets: Targets::of("chat") }].into_iter());
@@ -289,7 +290,7 @@ fn a_missed_integrity_target_is_reported() {
     let mut lossy = StreamReport { outcome: Complete, ttfv_ms: Some(500.0), ..StreamReport::new("0") };
     lossy.defects.add(beacon::Defect::InvalidUtf8);
     for _ in 0..10 {
-        stats.add(&lossy, false);
+        stats.add(&lossy, Judgement::default());
     }
     let verdict = judge(&stats, "chat", &targets);
     assert_eq!(

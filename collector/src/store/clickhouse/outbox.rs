@@ -319,6 +319,7 @@ mod tests {
     use beacon::StreamReport;
 
     use super::*;
+    use crate::aggregate::judgement::Judgement;
     use crate::config::{self, Sync};
     use crate::store::dimension_columns::{insert_into, with_series};
     use crate::store::writer::Writer;
@@ -337,7 +338,7 @@ mod tests {
             series[Dimension::Model] = format!("m{n}");
             connection.execute(&insert_into("labels", "kept"), with_series(&7, &series)).unwrap();
             let mut stats = WindowStats::default();
-            (0..=n).for_each(|_| stats.add(&StreamReport::new("0"), true));
+            (0..=n).for_each(|_| stats.add(&StreamReport::new("0"), Judgement::WITHIN_SLO));
             let sum = "INSERT INTO sums VALUES (last_insert_rowid(), 5, 0, ?1)";
             connection.execute(sum, [stats.encode()]).unwrap();
         }

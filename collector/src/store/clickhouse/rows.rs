@@ -11,8 +11,7 @@ use super::client::ClickHouseError;
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
-use crate::aggregate::token_count::TokenCount;
-use crate::aggregate::window_stats::{Parts, WindowStats};
+use crate::aggregate::window_stats::{Parts, Sum, WindowStats};
 use crate::store::error::StoreError;
 
 /// Rows of one insert.
@@ -79,10 +78,10 @@ impl Rows {
         self.map(stats.outcomes().map(|(outcome, count)| (outcome.as_str(), count)));
         self.map(stats.defects().map(|(defect, count)| (defect.as_str(), count)));
         self.map(stats.sources());
-        let (input, output) = (stats.input_tokens, stats.output_tokens);
-        let tokens = [input.tokens, input.streams, output.tokens, output.streams];
-        for number in [stats.intact, stats.within_slo].into_iter().chain(tokens) {
-            self.value(&Value::Number(number.into()));
+        self.map(stats.wait_causes().map(|(cause, count)| (cause.as_str(), count)));
+        self.map(stats.pace_causes().map(|(cause, count)| (cause.as_str(), count)));
+        for sum in Sum::ALL {
+            self.value(&Value::Number(stats.sum(sum).into()));
         }
         let histograms = || Metric::ALL.into_iter().map(|metric| (metric.id(), stats.histogram(metric)));
         self.map(histograms().map(|(name, held)| (name, held.zero())).filter(|(_, zero)| *zero > 0));
@@ -158,8 +157,9 @@ pub(super) fn meant(written: String) -> String {
 pub(super) fn stats_columns(
     metrics: &[Metric],
 ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    let words = ["outcomes", "defects", "sources"].map(|name| (name, "sumMap", WORDS));
-    let numbers = NUMBERS.map(|name| (name, "sum", "UInt64"));
+    let words = ["outcomes", "defects", "sources", "wait_causes", "pace_causes"];
+    let words = words.map(|name| (name, "sumMap", WORDS));
+    let numbers = Sum::ALL.map(|sum| (sum.as_str(), "sum", "UInt64"));
     let beside = [("zeros", "sumMap", WORDS), ("sums", "sumMap", "Map(LowCardinality(String), Float64)")];
     let buckets = metrics.iter().map(|metric| (metric.id(), "sumMap", "Map(Int16, UInt64)"));
     words.into_iter().chain(numbers).chain(beside).chain(buckets)
@@ -182,32 +182,25 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
     let (start, value) = (read(next())?, read(next())?);
     let mut words = || Ok::<_, StoreError>(read::<BTreeMap<String, u64>>(next())?.into_iter().collect());
     let (outcomes, defects, sources) = (words()?, words()?, words()?);
-    let mut number = || read::<u64>(next());
-    let (intact, within_slo) = (number()?, number()?);
-    let mut tokens = || Ok::<_, StoreError>(TokenCount { tokens: number()?, streams: number()? });
-    let (input_tokens, output_tokens) = (tokens()?, tokens()?);
+    let (wait_causes, pace_causes) = (words()?, words()?);
+    let sums = Sum::ALL.iter().map(|_| read(next())).collect::<Result<_, _>>()?;
     let zeros: BTreeMap<String, u64> = read(next())?;
-    let sums: BTreeMap<String, f64> = read(next())?;
+    let value_sums: BTreeMap<String, f64> = read(next())?;
     let mut histograms = Vec::new();
     for &metric in metrics {
         let buckets: BTreeMap<i32, u64> = read(next())?;
         let zero = zeros.get(metric.id()).copied().unwrap_or_default();
-        let sum = sums.get(metric.id()).copied().unwrap_or_default();
+        let sum = value_sums.get(metric.id()).copied().unwrap_or_default();
         let histogram = Histogram::from_indexed(zero, sum, buckets);
         histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
     }
-    let parts =
-        Parts { outcomes, defects, sources, intact, within_slo, input_tokens, output_tokens, histograms };
+    let parts = Parts { outcomes, defects, sources, wait_causes, pace_causes, sums, histograms };
     Ok((start, value, WindowStats::from_parts(parts)?))
 }
 
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClickHouseError> {
     Ok(serde_json::from_str(text)?)
 }
-
-/// Columns of counts, in the order of a row.
-const NUMBERS: [&str; 6] =
-    ["whole", "good", "input_tokens", "input_token_streams", "output_tokens", "output_token_streams"];
 
 const WORDS: &str = "Map(LowCardinality(String), UInt64)";
 
@@ -219,6 +212,7 @@ mod tests {
     use beacon::{Outcome, StreamReport};
 
     use super::*;
+    use crate::aggregate::judgement::Judgement;
 
     #[test]
     fn a_row_gives_back_the_tally_it_was_made_of() {
@@ -230,7 +224,7 @@ mod tests {
                 output_tokens: Some(7),
                 ..StreamReport::new("0")
             };
-            stats.add(&report, true);
+            stats.add(&report, Judgement::WITHIN_SLO);
         }
         let mut rows = Rows::default();
         rows.push_stats([Value::Number(77), "it's \"m\"\n".into()], &stats);

@@ -14,6 +14,7 @@ use super::*;
 use crate::aggregate::aggregator::{Aggregator, StoredState};
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::StoredSample;
 use crate::aggregate::series::SeriesId;
@@ -229,7 +230,7 @@ proptest! {
             let mut exact = WindowStats::default();
             for (report, counted) in latest.values() {
                 if country.is_none_or(|country| country == counted.unwrap_or(UNKNOWN)) {
-                    exact.add(report, true);
+                    exact.add(report, Judgement::WITHIN_SLO);
                 }
             }
             let all = Filter::default();

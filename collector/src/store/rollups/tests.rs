@@ -9,6 +9,7 @@ use super::super::schema;
 use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
 use super::*;
 use crate::aggregate::dimension::Dimension;
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
 use crate::aggregate::window::WindowKey;
@@ -52,7 +53,7 @@ fn stats(ttft_ms: i64) -> WindowStats {
     let mut stats = WindowStats::default();
     let report =
         StreamReport { outcome: Outcome::Complete, ttft_ms: Some(ttft_ms as f64), ..StreamReport::new("0") };
-    stats.add(&report, true);
+    stats.add(&report, Judgement::WITHIN_SLO);
     stats
 }
 
