@@ -2,13 +2,13 @@
 //! connection of its own keep a slow endpoint from delaying anything else.
 
 mod points;
-mod wire;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use prost::Message;
 use rusqlite::Connection;
 use tracing::warn;
@@ -194,7 +194,7 @@ impl PushError {
 /// dropped none or the response cannot be decoded.
 #[must_use]
 pub fn dropped_points(answer: &[u8]) -> Option<(i64, String)> {
-    let refused = wire::Answer::decode(answer).ok()?.partial_success?;
+    let refused = ExportMetricsServiceResponse::decode(answer).ok()?.partial_success?;
     // Keeps the log entry on one line.
     let why = refused.error_message.chars().take(LONGEST_REASON).flat_map(char::escape_debug);
     (refused.rejected_data_points > 0).then(|| (refused.rejected_data_points, why.collect()))

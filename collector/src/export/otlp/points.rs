@@ -3,10 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use super::wire::{
-    AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, KeyValue, Metric, NumberPoint, Request,
-    Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Metric, NumberDataPoint,
+    ResourceMetrics, ScopeMetrics, Sum, number_data_point,
 };
+use opentelemetry_proto::tonic::resource::v1::Resource;
+
 use crate::aggregate::cumulative_stats::{self, CumulativeStats, NATIVE_SCHEMA};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::{self, Export, METRICS, MetricDefinition};
@@ -85,11 +92,11 @@ impl ExponentialBuckets {
         self.zero + self.counts.values().sum::<u64>()
     }
 
-    fn point(&self, series: &Series, span: TimeRange) -> ExponentialPoint {
+    fn point(&self, series: &Series, span: TimeRange) -> ExponentialHistogramDataPoint {
         let first = self.counts.keys().next().copied().unwrap_or_default();
         let last = self.counts.keys().next_back().copied().unwrap_or(first - 1);
         let dense = (first..=last).map(|number| self.counts.get(&number).copied().unwrap_or_default());
-        ExponentialPoint {
+        ExponentialHistogramDataPoint {
             attributes: attributes(series),
             start_time_unix_nano: span.since_ns,
             time_unix_nano: span.now_ns,
@@ -99,16 +106,18 @@ impl ExponentialBuckets {
             zero_count: self.zero,
             // Prometheus numbers a bucket by its upper edge, OTLP by its lower one.
             positive: Some(Buckets { offset: first - 1, bucket_counts: dense.collect() }),
+            ..Default::default()
         }
     }
 }
 
 /// One message with all points.
-pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Request {
+pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> ExportMetricsServiceRequest {
     let temporality = match settings.temporality {
-        Temporality::Delta => 1,
-        Temporality::Cumulative => 2,
-    };
+        Temporality::Delta => AggregationTemporality::Delta,
+        Temporality::Cumulative => AggregationTemporality::Cumulative,
+    }
+    .into();
     let mut metrics: Vec<_> = metric::exported()
         .map(|(definition, export)| histogram(definition, export, points, temporality))
         .collect();
@@ -119,16 +128,22 @@ pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Re
     let about = "Input tokens, as counted by providers.";
     let input = tokens(points, |numbers| numbers.input_tokens);
     metrics.push(sum("llm_rum.input_tokens", about, "{token}", temporality, input));
-    let scope = Scope { name: "llm-rum".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let scope = InstrumentationScope {
+        name: "llm-rum".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Default::default()
+    };
     let resource = Resource {
         attributes: vec![
             attribute("service.name", "llm-rum"),
             attribute("service.version", env!("CARGO_PKG_VERSION")),
             attribute("service.instance.id", &settings.instance),
         ],
+        ..Default::default()
     };
-    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
-    Request { resource_metrics: vec![ResourceMetrics { resource: Some(resource), scope_metrics }] }
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics, ..Default::default() }];
+    let resource = ResourceMetrics { resource: Some(resource), scope_metrics, ..Default::default() };
+    ExportMetricsServiceRequest { resource_metrics: vec![resource] }
 }
 
 fn histogram(
@@ -147,20 +162,22 @@ fn histogram(
         description: export.help.to_owned(),
         unit: definition.unit.otlp().to_owned(),
         data: Some(Data::ExponentialHistogram(ExponentialHistogram { data_points, aggregation_temporality })),
+        ..Default::default()
     }
 }
 
-fn sum(name: &str, about: &str, unit: &str, temporality: i32, data_points: Vec<NumberPoint>) -> Metric {
+fn sum(name: &str, about: &str, unit: &str, temporality: i32, data_points: Vec<NumberDataPoint>) -> Metric {
     let data = Sum { data_points, aggregation_temporality: temporality, is_monotonic: true };
     Metric {
         name: name.to_owned(),
         description: about.to_owned(),
         unit: unit.to_owned(),
         data: Some(Data::Sum(data)),
+        ..Default::default()
     }
 }
 
-fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
+fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberDataPoint> {
     let by_outcome = points.iter().flat_map(|(series, numbers, span)| {
         numbers.outcomes.iter().filter(|(_, count)| **count > 0).map(move |(outcome, count)| {
             let mut point = number(series, *count, *span);
@@ -172,18 +189,19 @@ fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberPoint> {
 }
 
 /// Leaves out series without a known count: 0 would say that no token was generated.
-fn tokens(points: &[SeriesPoint<'_>], of: fn(&SeriesNumbers) -> TokenCount) -> Vec<NumberPoint> {
+fn tokens(points: &[SeriesPoint<'_>], of: fn(&SeriesNumbers) -> TokenCount) -> Vec<NumberDataPoint> {
     let known =
         points.iter().filter_map(|(series, numbers, span)| Some(number(series, of(numbers).known()?, *span)));
     known.collect()
 }
 
-fn number(series: &Series, count: u64, span: TimeRange) -> NumberPoint {
-    NumberPoint {
+fn number(series: &Series, count: u64, span: TimeRange) -> NumberDataPoint {
+    NumberDataPoint {
         start_time_unix_nano: span.since_ns,
         time_unix_nano: span.now_ns,
-        as_int: Some(count.cast_signed()),
+        value: Some(number_data_point::Value::AsInt(count.cast_signed())),
         attributes: attributes(series),
+        ..Default::default()
     }
 }
 
@@ -198,7 +216,8 @@ fn attributes(series: &Series) -> Vec<KeyValue> {
 }
 
 fn attribute(key: &str, value: &str) -> KeyValue {
-    KeyValue { key: key.to_owned(), value: Some(AnyValue { string_value: Some(value.to_owned()) }) }
+    let value = AnyValue { value: Some(Value::StringValue(value.to_owned())) };
+    KeyValue { key: key.to_owned(), value: Some(value), ..Default::default() }
 }
 
 fn difference<Key: Copy + Ord>(now: &BTreeMap<Key, u64>, before: &BTreeMap<Key, u64>) -> BTreeMap<Key, u64> {
