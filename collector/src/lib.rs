@@ -54,7 +54,9 @@ pub use config::proxy::{Proxy, ProxyError};
 pub use config::rate::Rate;
 pub use config::secret::Secret;
 pub use config::targets::Targets;
-pub use config::{ClickHouse, Config, Dedupe, Ingest, Journal, Limits, Site, Store, Sync, Temporality};
+pub use config::{
+    ClickHouse, Config, Dedupe, Ingest, Journal, Limits, OtlpNames, Site, Store, Sync, Temporality,
+};
 pub use server::collector::Collector;
 pub use server::listener::serve;
 pub use server::router::app;

@@ -12,7 +12,7 @@ use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRe
 use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::sampling::{Sampler, StoredSample};
-use crate::aggregate::series::{SeriesId, SeriesIndex};
+use crate::aggregate::series::{CumulativeKey, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::WriteBackCache;
 use crate::config::Config;
@@ -29,8 +29,8 @@ pub(crate) trait StoredState {
 
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
-    /// Cumulative statistics of a series without dimensions of windows only, as they were last stored.
-    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
+    /// Cumulative statistics, as they were last stored.
+    fn total(&self, key: CumulativeKey) -> Result<CumulativeStats, Self::Error>;
     /// A report from the journal.
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
     /// The samples of a site and day, as they were last stored.
@@ -51,7 +51,7 @@ pub(crate) struct Aggregator {
     finalized: Vec<SeqNo>,
     series: SeriesIndex,
     windows: WriteBackCache<WindowKey, Window>,
-    cumulative: WriteBackCache<SeriesId, CumulativeStats>,
+    cumulative: WriteBackCache<CumulativeKey, CumulativeStats>,
     /// Limit for clean windows and cumulative statistics, after a flush.
     most_kept_bytes: usize,
     samples: Sampler,
@@ -296,12 +296,12 @@ impl Aggregator {
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.in_cumulative {
             self.counts.probe_overhead(report);
-            let series = self.series.cumulative(stream.series);
+            let key = self.series.cumulative(stream.series, report);
             let add = |total: &mut CumulativeStats| {
                 total.add(report);
                 true
             };
-            self.cumulative.change(series, || earlier.total(series), add)?;
+            self.cumulative.change(key, || earlier.total(key), add)?;
         }
         Ok(Finalized { minute: at.minute as i32, judgement })
     }

@@ -55,6 +55,17 @@ impl Buckets {
         self.unfolded.get_or_insert_default().merge(histogram);
     }
 
+    /// Adds the buckets of other series. Those that were decoded have no unfolded values.
+    fn merge_buckets(&mut self, other: &Self) {
+        if self.classic.is_empty() {
+            self.classic.clone_from(&other.classic);
+        } else {
+            self.classic.iter_mut().zip(&other.classic).for_each(|(mine, other)| *mine += other);
+        }
+        self.native.merge(&other.native);
+        other.unfolded.iter().for_each(|values| self.merge(values));
+    }
+
     /// An exponential bucket counts as its upper edge, so one that contains a classic edge counts above it.
     fn fold(&mut self, edges: &[f64]) {
         let Some(histogram) = self.unfolded.take().filter(|histogram| !histogram.is_empty()) else { return };
@@ -122,6 +133,16 @@ impl CumulativeStats {
                 Value::Many(of) => of(report).into_iter().for_each(|values| buckets.merge(values)),
             }
         }
+    }
+
+    /// Adds the statistics of another set of streams.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.outcomes.iter_mut().zip(other.outcomes).for_each(|(mine, other)| *mine += other);
+        self.defects.iter_mut().zip(other.defects).for_each(|(mine, other)| *mine += other);
+        self.broken += other.broken;
+        self.input_tokens.merge(other.input_tokens);
+        self.output_tokens.merge(other.output_tokens);
+        self.histograms.iter_mut().zip(&other.histograms).for_each(|(mine, other)| mine.merge_buckets(other));
     }
 
     fn fold(&mut self) {
@@ -292,6 +313,19 @@ mod tests {
         total.add(&report(700.0));
         let bytes = total.encode();
         assert_eq!(CumulativeStats::decode(&bytes), Ok(total));
+    }
+
+    #[test]
+    fn merged_totals_are_those_of_all_streams() {
+        let of = |waits_ms: &[f64]| {
+            let mut total = CumulativeStats::default();
+            waits_ms.iter().for_each(|ttft_ms| total.add(&report(*ttft_ms)));
+            CumulativeStats::decode(&total.encode()).unwrap()
+        };
+        let mut merged = CumulativeStats::default();
+        merged.merge(&of(&[700.0]));
+        merged.merge(&of(&[40.0, 0.0]));
+        assert_eq!(merged, of(&[700.0, 40.0, 0.0]));
     }
 
     #[test]

@@ -25,6 +25,11 @@ impl TokenCount {
         }
     }
 
+    pub(crate) const fn merge(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.streams += other.streams;
+    }
+
     /// What was added since `before`.
     pub(crate) const fn since(self, before: Self) -> Self {
         Self {

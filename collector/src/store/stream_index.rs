@@ -43,7 +43,7 @@ impl StreamIndex {
         for (id, count) in by_id {
             // A new series may not be in the store yet.
             if let Some(series) = series_of(connection, id).optional()? {
-                *by_labels.entry(series.cumulative()).or_default() += count;
+                *by_labels.entry(series.labels_only()).or_default() += count;
             }
         }
         Ok(by_labels)

@@ -411,7 +411,7 @@ fn a_remedy_is_in_the_words_of_the_file() {
         ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
         ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),
         ("[targets.chat]\n", "ttft_p50_ms speed"),
-        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality instance"),
+        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality names instance"),
         ("[country]\n", "header mmdb"),
         (site, "use_case rate sample filters filters.bots filters.own_tests targets targets.chat"),
     ];
