@@ -254,8 +254,7 @@ mod tests {
 
     #[test]
     fn a_reading_speed_between_two_buckets_is_named() {
-        let mut config = Config::default();
-        config.reading_speeds = vec![5.0, 7.0];
+        let config = Config { reading_speeds: vec![5.0, 7.0], ..Config::default() };
         let panels = panels_of(&config);
         let slower = panels.iter().find(|panel| panel["title"] == "Streams no faster than reading").unwrap();
         assert_eq!(slower["targets"].as_array().unwrap().len(), 1);
