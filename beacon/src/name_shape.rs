@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_models_fit() {
+    fn names_of_models_have_the_shape_of_names() {
         for name in [
             "gpt-5",
             "o3",
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn text_does_not_fit() {
+    fn text_is_no_model_name() {
         let sentence = ["word"; 21].join("-");
         let long = "x".repeat(129);
         for text in [
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn finish_reasons_of_providers_fit() {
+    fn finish_reasons_have_the_shape_of_reasons() {
         for reason in
             ["stop", "MAX_TOKENS", "tool-calls", "model_context_window_exceeded", "IMAGE_PROHIBITED_CONTENT"]
         {

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_ended_is_no_error() {
+    fn a_stream_that_the_user_ended_is_no_error() {
         let errors: Vec<_> = Outcome::ALL.into_iter().filter(|o| o.is_error()).map(Outcome::as_str).collect();
         assert_eq!(
             errors,

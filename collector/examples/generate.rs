@@ -1,18 +1,25 @@
-//! Writes the dashboard's lists of metrics and dimensions. With `--check` it writes nothing and fails if a file is not
-//! up to date. Run by `cargo xtask generate` and `check`.
+//! Writes the dashboard's lists of metrics and dimensions, and the docs' table of query parameters. With `--check` it
+//! writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and `check`.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names};
+use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names, openapi_document};
+use serde_json::Value;
 
 fn main() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../www/src/api");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let check = env::args().any(|argument| argument == "--check");
-    for (file, new) in [("metrics.ts", metrics()), ("dimensions.ts", dimensions())] {
-        let path = folder.join(file);
+    let files: [(&str, Update); 3] = [
+        ("www/src/api/metrics.ts", |_| metrics()),
+        ("www/src/api/dimensions.ts", |_| dimensions()),
+        ("docs/query-api.md", query_api),
+    ];
+    for (file, update) in files {
+        let path = root.join(file);
         let old = fs::read_to_string(&path).unwrap_or_default();
+        let new = update(&old);
         assert!(!check || new == old, "{} is not up to date, run `cargo xtask generate`", path.display());
         if new != old {
             fs::write(&path, new).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
@@ -66,6 +73,73 @@ fn entry(text: &mut String, metric: &MetricDefinition, labels: &MetricLabels) {
     text.push_str("  },\n");
 }
 
+/// Makes the new content of a file from the old one.
+type Update = fn(&str) -> String;
+
+/// The page `old` with a new table of parameters.
+fn query_api(old: &str) -> String {
+    let parts =
+        old.split_once(DOCS_BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(DOCS_END)?)));
+    let (before, (_, after)) =
+        parts.unwrap_or_else(|| panic!("docs/query-api.md has no line `{DOCS_BEGIN}`"));
+    format!("{before}{DOCS_BEGIN}\n{}{DOCS_END}{after}", parameters(&openapi_document()))
+}
+
+/// A row for each query parameter. Parameters that differ on a few routes have a row more, which names those.
+fn parameters(document: &Value) -> String {
+    let mut rows: Vec<(&Value, Vec<&str>)> = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("a document has paths") {
+        let parameters = methods["get"]["parameters"].as_array().into_iter().flatten();
+        for parameter in parameters.filter(|parameter| parameter["in"] == "query") {
+            match rows.iter_mut().find(|(known, _)| *known == parameter) {
+                Some((_, routes)) => routes.push(path),
+                None => rows.push((parameter, vec![path])),
+            }
+        }
+    }
+    let most_routes = |name: &Value| {
+        let same = rows.iter().filter(|(parameter, _)| parameter["name"] == *name);
+        same.map(|(_, routes)| routes.len()).max()
+    };
+    let is_usual =
+        |(parameter, routes): &(&Value, Vec<&str>)| most_routes(&parameter["name"]) == Some(routes.len());
+    let (usual, special): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_usual(row));
+    let mut text = "| parameter | values | meaning |\n| --- | --- | --- |\n".to_owned();
+    usual.into_iter().for_each(|(parameter, _)| row(&mut text, parameter, ""));
+    for (parameter, routes) in special {
+        row(&mut text, parameter, &format!(" of `{}`", routes.join("` `")));
+    }
+    text
+}
+
+fn row(text: &mut String, parameter: &Value, routes: &str) {
+    let word = |value: &Value| value.as_str().expect("a text").to_owned();
+    let (name, about) = (word(&parameter["name"]), word(&parameter["description"]));
+    let _ = writeln!(text, "| `{name}`{routes} | {} | {about} |", values(&parameter["schema"]));
+}
+
+fn values(schema: &Value) -> String {
+    let default = &schema["default"];
+    if let Some(words) = schema["enum"].as_array() {
+        let words = words.iter().map(|word| match word == default {
+            true => format!("`{}` (default)", word.as_str().expect("a text")),
+            false => format!("`{}`", word.as_str().expect("a text")),
+        });
+        return words.collect::<Vec<_>>().join(" ");
+    }
+    if schema["type"] != "integer" {
+        return "text".to_owned();
+    }
+    let multiple = match &schema["multipleOf"] {
+        step if *step == 1 => String::new(),
+        step => format!("multiples of {step} from "),
+    };
+    let default = if default.is_null() { String::new() } else { format!(", default {default}") };
+    format!("{multiple}{} to {}{default}", schema["minimum"], schema["maximum"])
+}
+
+const DOCS_BEGIN: &str = "<!-- Generated from collector/src/api/params.rs by `cargo xtask generate`. -->";
+const DOCS_END: &str = "<!-- End of the generated part. -->";
 const HEAD: &str = "// Generated from collector/src/aggregate/metric.rs by `cargo xtask generate`.\n\n";
 const LABELS: &str = "
 export interface MetricLabels {

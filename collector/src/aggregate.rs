@@ -11,6 +11,7 @@ pub(crate) mod internal_metrics;
 pub(crate) mod judgement;
 pub(crate) mod metric;
 pub(crate) mod operation;
+pub(crate) mod own_edges;
 pub(crate) mod sampling;
 pub(crate) mod series;
 pub(crate) mod token_count;

@@ -29,6 +29,7 @@ mod summary;
 mod targets_in_view;
 mod throughput;
 mod timeseries;
+mod use_case_status;
 
 pub(crate) use abandonment::abandonment;
 pub(crate) use breakdown::breakdown;
@@ -38,8 +39,9 @@ pub(crate) use histogram::histogram;
 pub(crate) use ingest_accounting::accounting;
 pub(crate) use integrity::integrity;
 pub(crate) use live::live;
+pub use openapi::document as openapi_document;
 pub(crate) use openapi::openapi;
-pub(crate) use slo::slo;
+pub(crate) use slo::{alerts, slo};
 pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;

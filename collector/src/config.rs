@@ -308,6 +308,17 @@ impl Config {
         let site = self.sites.iter().find(|known| Some(known.name.as_str()) == site);
         site.and_then(|site| site.targets.get(use_case)).map_or(common, |own| own.or(common))
     }
+
+    /// Targets of every use case that has any: of sites first, then the common ones, then the default profiles.
+    pub(crate) fn all_targets(&self) -> impl Iterator<Item = Targets> {
+        let of_site = |site: &Site| {
+            let targets = |use_case: &String| self.targets(Some(&site.name), use_case);
+            site.targets.keys().map(targets).collect::<Vec<_>>()
+        };
+        let of_sites = self.sites.iter().flat_map(of_site).collect::<Vec<_>>().into_iter();
+        let common = self.targets.keys().map(|use_case| self.targets(None, use_case));
+        of_sites.chain(common).chain(targets::PROFILES.into_iter().map(|(_, targets)| targets))
+    }
 }
 
 impl Default for Config {

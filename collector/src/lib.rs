@@ -40,11 +40,12 @@ pub mod fuzzing;
 
 pub use aggregate::dimension::dimension_names;
 pub use aggregate::metric::{METRICS, MetricDefinition, MetricLabels};
+pub use api::openapi_document;
 pub use cli::backup::{BackupError, backup};
 pub use cli::grafana::grafana;
 pub use cli::healthcheck::{HealthcheckError, healthcheck};
 pub use cli::import::{ImportError, Imported, import};
-pub use cli::prometheus_rules::{NoRule, rules};
+pub use cli::prometheus_rules::{NoRule, RulesFile, rules};
 pub use cli::replay::{ReplayError, Replayed, replay};
 pub use config::error::{ConfigError, Mistake, SourceLocation};
 pub use config::filters::Filters;

@@ -144,7 +144,9 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             println!("Backup written to {}", target.display());
         }
         Command::Rules { config } => {
-            print!("{}", collector::rules(&Draft::read(config.as_deref(), environment())?.finish()?)?);
+            let rules = collector::rules(&Draft::read(config.as_deref(), environment())?.finish()?);
+            print!("{}", rules.text);
+            rules.left_out.iter().for_each(|left_out| eprintln!("warning: {left_out}"));
         }
         Command::Grafana { config } => {
             let config = Draft::read(config.as_deref(), environment())?.finish()?;
@@ -244,6 +246,7 @@ fn check_config(file: &Path) -> anyhow::Result<()> {
     let config = Draft::read(Some(file), environment())?.finish()?;
     let names: Vec<_> = config.sites.iter().map(|site| site.name.as_str()).collect();
     println!("{} is valid: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
+    collector::rules(&config).left_out.iter().for_each(|left_out| eprintln!("warning: {left_out}"));
     Ok(())
 }
 

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_judged_once_the_first_two_events_have_one() {
+    fn sequence_numbers_count_once_the_first_two_events_have_one() {
         for (numbers, expected) in [
             (&[Some(0), Some(1), Some(2)][..], [0, 0, 0]),
             (&[Some(0), Some(2), Some(3)], [1, 0, 0]),
@@ -232,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_as_fast_held_nothing_back() {
+    fn a_stream_as_slow_as_its_server_is_not_buffered() {
         for (server_ms, expected) in [(ABSENT, true), (2_000.0, true), (81.0, true), (80.0, false)] {
             assert_eq!(Flow::NEW.is_buffered(40.0, 40.0, 4_000.0, server_ms), expected, "{server_ms}");
         }
     }
 
     #[test]
-    fn bundles_are_many_tokens_at_regular_gaps() {
+    fn coarse_chunks_are_many_tokens_at_regular_gaps() {
         for (tokens, deltas, gaps, longest_gap_ms, expected) in [
             (20.0, 5.0, 4, 200.0, true),
             (20.0, 5.0, 3, 200.0, false),

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_runs_backwards_is_no_time() {
+    fn a_negative_duration_is_zero() {
         for (later, earlier) in [(1.0, 2.0), (f64::NAN, 1.0), (1.0, f64::NAN), (f64::INFINITY, 0.0)] {
             assert_eq!(at(later).since(at(earlier)), 0.0, "{later} since {earlier}");
         }

@@ -83,7 +83,7 @@ const SSE: &str = "text/event-stream; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 #[test]
-fn the_first_bytes_tell_what_a_body_is() {
+fn the_first_bytes_decide_the_kind_of_a_body() {
     for (content_type, body, kind) in [
         (SSE, "data: a\n\n", "sse"),
         (SSE, "\n\ndata: a\n\n", "sse"),
@@ -119,7 +119,7 @@ fn the_first_bytes_tell_what_a_body_is() {
 }
 
 #[test]
-fn blanks_alone_do_not_hold_a_body_back_for_ever() {
+fn a_body_of_blanks_is_not_held_back_forever() {
     let blanks = " ".repeat(100);
     assert_eq!(hear(PLAIN, &blanks).text.len(), 100);
     assert_eq!(hear(SSE, &blanks).kind, "sse");
@@ -164,7 +164,7 @@ fn values_follow_each_other_with_or_without_line_ends() {
 }
 
 #[test]
-fn behind_a_broken_value_the_next_is_found() {
+fn the_value_after_a_broken_one_is_found() {
     for (body, data) in [
         ("{\"a\":\n{\"b\":2}\n", &["{\"a\":\n", "{\"b\":2}"][..]),
         ("{\"a\":\"x\n{\"b\":2}\n", &["{\"a\":\"x", "{\"b\":2}"]),

@@ -160,12 +160,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn no_calls_in_any_order_make_it_panic_or_lie(calls in prop::collection::vec(call(), 0..40)) {
+    fn any_order_of_calls_gives_a_plausible_report(calls in prop::collection::vec(call(), 0..40)) {
         play(&calls);
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000), chunk in 1..64usize) {
+    fn no_bytes_make_the_meter_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000), chunk in 1..64usize) {
         let chunks = bytes.chunks(chunk).map(|bytes| Call::Chunk(1001.0, bytes.to_vec()));
         let report = play(&chunks.chain([Call::End(1002.0, End::Closed)]).collect::<Vec<_>>());
         prop_assert_eq!(report.bytes, bytes.len() as u64);
@@ -173,7 +173,7 @@ proptest! {
 }
 
 #[test]
-fn what_comes_after_the_end_changes_nothing() {
+fn calls_after_the_end_change_nothing() {
     let event = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n".to_vec();
     let mut calls = vec![Call::Chunk(1100.0, event.clone()), Call::End(1200.0, End::Cancelled)];
     let report = play(&calls);

@@ -94,7 +94,7 @@ fn an_event_allocates_nothing_once_the_stream_runs() {
 }
 
 #[test]
-fn a_stream_without_end_stays_in_its_memory() {
+fn a_stream_without_end_uses_bounded_memory() {
     let fillers: [&[u8]; 9] =
         [b"x", b"data: ", b"data: x\n", b"data\r", b"id: 12345678\n", b"\r", b": x\n", b"{\"a\":[", b"<p>\n"];
     for filler in fillers {

@@ -323,7 +323,7 @@ fn an_unended_last_line_is_read_at_the_time_of_its_bytes() {
 }
 
 #[test]
-fn a_few_letters_of_plain_text_are_read_when_they_came() {
+fn short_plain_text_is_timed_by_its_own_reads() {
     for (length, after) in [(1, 7.0), (2, 30.0), (10, 30.0)] {
         let body = &b"id"[..];
         let mut meter = Meter::new("short", Timestamp::from_ms(0.0));

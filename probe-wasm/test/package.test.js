@@ -31,7 +31,7 @@ test("the package holds what apps load, and nothing else", () => {
   assert.deepEqual(files.trim().split("\n").sort(), expected.map((name) => `package/${name}`));
 });
 
-test("each of its names leads to a file", () => {
+test("every exported name of the package leads to a file", () => {
   const { exports } = JSON.parse(readFileSync(here("../package.json")));
   const names = Object.keys(exports).map((name) => name.replace(".", "llm-rum"));
   const script = names.map((name) => `import.meta.resolve(${JSON.stringify(name)})`).join();
@@ -50,7 +50,7 @@ test("the import and a start on a server have no effect", () => {
 });
 
 for (const [module, moduleResolution] of [["node16", "node16"], ["esnext", "bundler"]])
-  test(`its types are found by moduleResolution ${moduleResolution}`, () => {
+  test(`the types are found by moduleResolution ${moduleResolution}`, () => {
     writeFileSync(join(app, "app.ts"), APP);
     const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
     const tsc = spawnSync(

@@ -1,9 +1,9 @@
 """A real ClickHouse engine behind its HTTP interface, as far as the collector uses that.
 
 ClickHouse's server is not on PyPI; its engine is, as a library (chdb). This puts the library behind HTTP:
-statements in the body, or in `query` with rows in the body, settings as other parameters. Each connection has a
-session of its own, so that statements of several run at the same time. No users, no replication: what those do is
-not tested here.
+statements in the body, or in `query` with rows in the body, values of placeholders in `param_NAME`, settings as other
+parameters. The engine unescapes the values as the server does. Each connection has a session of its own, so that
+statements of several run at the same time. No users, no replication: what those do is not tested here.
 
     python shim.py FOLDER [PORT]
 """
@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 import chdb
 
 SERVER_SETTINGS = {"wait_end_of_query"}
+PARAM = "param_"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -34,11 +35,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        settings = dict(parse_qsl(urlsplit(self.path).query))
-        statement = settings.pop("query", "")
+        given = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
+        statement = given.pop("query", "")
+        params = {name[len(PARAM) :]: value for name, value in given.items() if name.startswith(PARAM)}
+        settings = {name: value for name, value in given.items() if not name.startswith(PARAM)}
         query = f"{statement}\n{body.decode()}" if statement else body.decode()
         try:
-            answer, status = self.session.run(query, settings), 200
+            answer, status = self.session.run(query, settings, params), 200
         except Exception as error:
             answer, status = str(error).encode(), 500
         self.send_response(status)
@@ -58,13 +61,13 @@ class Session:
         self.lock = Lock()
         self.settings = {}
 
-    def run(self, query, settings):
+    def run(self, query, settings, params):
         with self.lock:
             for name, value in settings.items():
                 if name not in SERVER_SETTINGS and self.settings.get(name) != value:
                     self.connection.query(f"SET {name} = {value}")
                     self.settings[name] = value
-            return self.connection.query(query, "JSONCompactEachRow").bytes() or b""
+            return self.connection.query(query, "JSONCompactEachRow", params).bytes() or b""
 
     def close(self):
         with self.lock:

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use beacon::Batch;
+use beacon::{Batch, StreamReport};
 use tests::{ClickHouse, Collector, eventually};
 use tokio::time::{Instant, sleep_until};
 
@@ -140,6 +140,35 @@ async fn queries_for_traffic_with_idle_hours_stay_short() -> Result<()> {
     let streams: u64 = points.iter().filter_map(|point| point["streams"].as_u64()).sum();
     // Thirty days have 360 such hours, with one more or less at their ends.
     ensure!((718..=722).contains(&streams), "{streams} streams: {answer}");
+    ensure!(collector.terminate().await? == Some(0));
+    Ok(())
+}
+
+/// Use cases with characters that have a meaning in SQL, or in the escapes of a parameter.
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_with_quotes_and_backslashes_find_their_streams() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    configure(folder.path(), &clickhouse.url)?;
+    let collector = start_one(folder.path(), 0).await?;
+    let use_cases = ["it's", r"C:\temp\new", r"a\'b\\", "{p0:String}", "' OR 1=1 --", r"\N"];
+    let reports = use_cases
+        .iter()
+        .zip(1..)
+        .map(|(use_case, number)| StreamReport { use_case: Some((*use_case).into()), ..ended(number) });
+    post(&collector, &serde_json::to_string(&Batch { reports: reports.collect() })?).await?;
+    eventually("all streams", || async {
+        (collector.get("/v1/summary").await.ok()?["streams"] == use_cases.len()).then_some(())
+    })
+    .await?;
+    // No label has a tab or a line feed, but a request may ask for one.
+    for (use_case, streams) in use_cases.map(|use_case| (use_case, 1)).into_iter().chain([("a\tb\nc\0", 0)]) {
+        let filter: String = use_case.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let summary = collector.get(&format!("/v1/summary?use_case={filter}")).await?;
+        ensure!(summary["streams"] == streams, "{use_case:?}: {summary}");
+        let listed = collector.get(&format!("/v1/streams?use_case={filter}")).await?;
+        ensure!(listed["streams"].as_array().map(Vec::len) == Some(streams), "{use_case:?}: {listed}");
+    }
     ensure!(collector.terminate().await? == Some(0));
     Ok(())
 }

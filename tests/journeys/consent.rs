@@ -7,7 +7,7 @@ use tests::{AppPage, Engine, eventually};
 use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_users_and_apps_decide_holds() -> Result<()> {
+async fn the_probe_respects_decisions_of_users_and_apps() -> Result<()> {
     in_every_engine(decide).await
 }
 

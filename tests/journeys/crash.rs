@@ -15,7 +15,7 @@ const CONNECTIONS: u64 = 8;
 const KILL_AFTER: u64 = 3_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_survives_kill_9_exactly_once() -> Result<()> {
+async fn acknowledged_reports_survive_kill_9_exactly_once() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
     let sent = send_until_killed(collector).await?;

@@ -82,7 +82,7 @@ async fn a_thousand_made_up_models_end_in_other() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_refuses_to_listen_to_the_world_without_a_token() -> Result<()> {
+async fn the_collector_refuses_public_addresses_without_a_token() -> Result<()> {
     let data = tempfile::tempdir()?;
     let mut command = std::process::Command::new(tests::binary("llm-rum"));
     let output = command.args(["serve", "--listen", "0.0.0.0:0", "--data"]).arg(data.path()).output()?;
@@ -92,7 +92,7 @@ async fn it_refuses_to_listen_to_the_world_without_a_token() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_stops_gracefully() -> Result<()> {
+async fn the_collector_stops_gracefully() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
     collector.post(serde_json::to_string(&Batch { reports: vec![report(1)] })?).await?;

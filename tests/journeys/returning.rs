@@ -7,7 +7,7 @@ use tests::Engine;
 use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_comes_back_goes_on_reporting() -> Result<()> {
+async fn a_restored_page_continues_to_report() -> Result<()> {
     in_every_engine(comes_back).await
 }
 

@@ -50,7 +50,7 @@ const SCENARIOS: [Expected; 11] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_scenario_in_every_dialect_is_told_as_it_was() -> Result<()> {
+async fn every_scenario_in_every_dialect_is_reported_correctly() -> Result<()> {
     in_every_engine(every_scenario).await
 }
 
@@ -74,7 +74,7 @@ async fn every_scenario(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recorded_engine_is_told_with_its_own_timing() -> Result<()> {
+async fn a_recorded_engine_is_reported_with_its_own_timing() -> Result<()> {
     let stage = Stage::set().await?;
     stage.open("").await?;
     let Played { report, entry, .. } = ask(&stage, "recorded", "openai_chat", 0).await?.told(&stage).await?;

@@ -10,7 +10,7 @@ use crate::{Stage, in_every_engine};
 const WAITING: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_when_the_page_is_left_arrives() -> Result<()> {
+async fn reports_pending_when_the_page_is_left_arrive() -> Result<()> {
     in_every_engine(left).await
 }
 

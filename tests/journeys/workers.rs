@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_workers_read_is_told_in_every_engine() -> Result<()> {
+async fn streams_read_by_workers_are_reported_in_every_engine() -> Result<()> {
     in_every_engine(read_in_workers).await
 }
 

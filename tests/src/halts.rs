@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_was_stopped_stood_still() {
+    fn a_stopped_process_has_a_halt() {
         let halts = Halts::watch();
         let stop = "kill -STOP $PPID; sleep 0.5; kill -CONT $PPID";
         assert!(Command::new("sh").args(["-c", stop]).status().unwrap().success());

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_is_told_to_end_takes_its_processes_along() -> Result<()> {
+    async fn a_terminated_server_ends_its_child_processes() -> Result<()> {
         let (told, was_told) = std::sync::mpsc::channel();
         let job = async move {
             let mut asleep = Command::new("sleep").arg("600").kill_on_drop(true).spawn()?;

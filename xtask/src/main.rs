@@ -45,7 +45,7 @@ enum Command {
     Test,
     /// Run the fast checks: rules, formatting, lints and unit tests.
     Check,
-    /// Write the types and tables that are generated from the tables of report fields, metrics and dimensions.
+    /// Write the types and tables that are generated from report fields, metrics, dimensions and parameters.
     Generate,
     /// Build the probe, the dashboard, the demo page and the release programs.
     Build,

@@ -53,17 +53,17 @@ fn every_edge_is_a_power_of_two_by_thirty_seconds() {
 }
 
 #[test]
-fn nothing_recorded_has_no_quantile() {
+fn an_empty_histogram_has_no_quantile() {
     assert_eq!(Histogram::default().quantile(0.5), None);
 }
 
 #[test]
-fn what_is_not_a_number_is_not_counted() {
+fn a_value_that_is_no_number_is_not_counted() {
     assert!(of(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]).is_empty());
 }
 
 #[test]
-fn the_smallest_and_the_largest_land_in_the_outer_buckets() {
+fn extreme_values_land_in_the_outer_buckets() {
     let histogram = of(&[f64::MIN_POSITIVE, 5e-324, f64::MAX]);
     assert_eq!(histogram.count(), 3);
     assert_eq!(histogram.indexed().collect::<Vec<_>>(), [(MIN_INDEX, 2), (MAX_INDEX, 1)]);
@@ -77,7 +77,7 @@ fn gaps_below_the_clock_step_count_as_zero() {
 }
 
 #[test]
-fn one_value_is_not_nothing() {
+fn a_histogram_with_one_value_is_not_empty() {
     for value in [0.0, 12.5] {
         assert!(!of(&[value]).is_empty());
     }
@@ -85,7 +85,7 @@ fn one_value_is_not_nothing() {
 }
 
 #[test]
-fn what_is_taken_back_was_never_recorded() {
+fn a_retracted_value_was_never_recorded() {
     let mut histogram = of(&[0.0, 0.0, 1.0, 12.5, 900.0]);
     for value in [0.0, 900.0, 1.0] {
         histogram.unrecord(value);
@@ -98,7 +98,7 @@ fn what_is_taken_back_was_never_recorded() {
 }
 
 #[test]
-fn the_wire_takes_the_whole_range_and_nothing_beyond_it() {
+fn the_wire_accepts_exactly_the_range_of_buckets() {
     let all = (MAX_INDEX - MIN_INDEX + 1) as usize;
     let dense = |offset: i32, counts: usize| Histogram::from_dense(0, 0.0, offset, vec![1; counts]);
     assert_eq!(dense(MIN_INDEX, all).map(|histogram| histogram.count()), Ok(all as u64));
@@ -110,7 +110,7 @@ fn the_wire_takes_the_whole_range_and_nothing_beyond_it() {
 }
 
 #[test]
-fn a_stored_histogram_that_is_none_is_refused() {
+fn an_invalid_stored_histogram_is_refused() {
     let of = |zero, sum, buckets: &[(i32, u64)]| Histogram::from_indexed(zero, sum, buckets.iter().copied());
     for sum in [-1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(of(0, sum, &[(0, 1)]), Err(HistogramError::Sum), "{sum}");
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn its_buckets_make_it_again(values in values()) {
+    fn a_histogram_is_rebuilt_from_its_buckets(values in values()) {
         let histogram = of(&values);
         let again = Histogram::from_indexed(histogram.zero(), histogram.sum(), histogram.indexed());
         prop_assert_eq!(again, Ok(histogram.clone()));
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn the_wire_gives_back_what_it_took(values in values()) {
+    fn a_histogram_is_the_same_after_the_wire(values in values()) {
         let histogram = of(&values);
         let json = serde_json::to_string(&histogram).unwrap();
         let back: Histogram = serde_json::from_str(&json).unwrap();

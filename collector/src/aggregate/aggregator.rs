@@ -11,6 +11,7 @@ use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRegistry};
 use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
+use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::sampling::{Sampler, StoredSample};
 use crate::aggregate::series::{CumulativeKey, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
@@ -42,6 +43,7 @@ pub(crate) struct Aggregator {
     finalize_after_ms: i64,
     /// By site and use case. Each is looked up in the configuration once.
     targets: HashMap<String, HashMap<String, Targets>>,
+    own_edges: OwnEdges,
     config: Config,
     /// Queries list streams from it.
     streams: Arc<RwLock<StreamRegistry>>,
@@ -72,6 +74,7 @@ impl Aggregator {
         Self {
             finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
+            own_edges: OwnEdges::of(&config),
             unflushed_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
             finalized: Vec::new(),
@@ -297,8 +300,9 @@ impl Aggregator {
         if !stream.in_cumulative {
             self.counts.probe_overhead(report);
             let key = self.series.cumulative(stream.series, report);
+            let own_edges = &self.own_edges;
             let add = |total: &mut CumulativeStats| {
-                total.add(report);
+                total.add(report, judgement, own_edges);
                 true
             };
             self.cumulative.change(key, || earlier.total(key), add)?;

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_take_a_number_each() {
+    fn adjacent_buckets_take_one_number_each() {
         let histogram = Histogram::from_indexed(0, 9.0, [(7, 3), (8, 1), (12, 2)]).unwrap();
         let stored = StoredHistogram::from(&histogram);
         assert_eq!((stored.first, stored.buckets), (7, vec![6, 2, 5, 3]));
@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_histogram_comes_back(
+        fn any_histogram_is_the_same_after_encoding_and_decoding(
             zero in 0..1_000_u64,
             values in prop::collection::vec((1e-4..1e9_f64, 1..1_000_u32), 0..40),
         ) {

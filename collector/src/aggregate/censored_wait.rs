@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn who_saw_nothing_waited_until_the_end() {
+    fn a_stream_without_text_waited_until_its_end() {
         for (outcome, ended_by) in [
             (Outcome::Aborted, Some(EndedBy::User)),
             (Outcome::Abandoned, Some(EndedBy::User)),
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_which_the_end_or_the_content_is_unknown_is_none() {
+    fn a_wait_with_an_unknown_end_or_content_is_none() {
         let left = ended(Outcome::Abandoned);
         assert_eq!(
             censored_wait(&StreamReport { close_ms: None, ..left.clone() }, None),

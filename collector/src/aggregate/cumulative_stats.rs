@@ -5,7 +5,9 @@ use beacon::{Defect, ExponentialHistogram, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::{METRICS, Metric, Value, exported};
+use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::token_count::TokenCount;
 use crate::aggregate::write_back_cache::MemorySize;
 
@@ -15,6 +17,9 @@ pub(crate) struct Buckets {
     /// Per bucket, not cumulative; the last is above all edges. Empty until the first value, because there
     /// are thousands of series, and most have no server times.
     classic: Vec<u64>,
+    /// Values up to each own edge, in the exported unit. An edge that is new begins with the values up to the next lower
+    /// edge of `classic`, so that cumulative counts never fall with rising edges.
+    own: Vec<(f64, u64)>,
     /// Values in units of `1 / NATIVE_UNITS` of the exported unit.
     native: NativeHistogram,
     /// Values that are in no bucket yet. To find the buckets for the histogram of one report costs more than
@@ -26,6 +31,23 @@ impl Buckets {
     /// Counts of the classic buckets, followed by zeros without end: take as many as there are buckets.
     pub(crate) fn classic(&self) -> impl Iterator<Item = u64> {
         self.classic.iter().copied().chain(std::iter::repeat(0))
+    }
+
+    /// Upper edges in seconds and the number of values up to each, with the own edges among them.
+    pub(crate) fn cumulative(&self, edges: &[f64], own: &[f64]) -> Vec<(f64, u64)> {
+        let mut cumulative: Vec<_> = own.iter().map(|edge| (*edge, self.up_to_own(edges, *edge))).collect();
+        let mut so_far = 0;
+        for (edge, count) in edges.iter().zip(self.classic()) {
+            so_far += count;
+            cumulative.push((*edge, so_far));
+        }
+        cumulative.sort_by(|one, other| one.0.total_cmp(&other.0));
+        cumulative
+    }
+
+    fn up_to_own(&self, edges: &[f64], own: f64) -> u64 {
+        let known = self.own.iter().find(|(edge, _)| *edge == own).map(|(_, count)| *count);
+        known.unwrap_or_else(|| self.classic().take(bucket_of(edges, own)).sum())
     }
 
     /// Numbers and counts of the native buckets with values, lowest first. Prometheus' bucket `n` holds values
@@ -45,7 +67,11 @@ impl Buckets {
     }
 
     /// Counts a value in the exported unit.
-    pub(crate) fn record(&mut self, edges: &[f64], value: f64) {
+    pub(crate) fn record(&mut self, edges: &[f64], own: &[f64], value: f64) {
+        if self.own.len() != own.len() || self.own.iter().zip(own).any(|((known, _), edge)| known != edge) {
+            self.own = own.iter().map(|edge| (*edge, self.up_to_own(edges, *edge))).collect();
+        }
+        self.own.iter_mut().filter(|(edge, _)| value <= *edge).for_each(|(_, count)| *count += 1);
         *self.slot(edges, value) += 1;
         self.native.record(value * NATIVE_UNITS);
     }
@@ -55,8 +81,13 @@ impl Buckets {
         self.unfolded.get_or_insert_default().merge(histogram);
     }
 
-    /// Adds the buckets of other series. Those that were decoded have no unfolded values.
-    fn merge_buckets(&mut self, other: &Self) {
+    /// Adds the buckets of other streams.
+    fn merge_buckets(&mut self, edges: &[f64], other: &Self) {
+        let mut own: Vec<f64> = self.own.iter().chain(&other.own).map(|(edge, _)| *edge).collect();
+        own.sort_by(f64::total_cmp);
+        own.dedup();
+        let up_to = |edge: f64| (edge, self.up_to_own(edges, edge) + other.up_to_own(edges, edge));
+        self.own = own.into_iter().map(up_to).collect();
         if self.classic.is_empty() {
             self.classic.clone_from(&other.classic);
         } else {
@@ -91,6 +122,7 @@ impl Buckets {
     fn bytes(&self) -> usize {
         let unfolded = |histogram: &Histogram| size_of_val(histogram) + size_of_val(histogram.dense().1);
         size_of_val(&*self.classic)
+            + size_of_val(&*self.own)
             + size_of_val(self.native.dense().1)
             + self.unfolded.as_deref().map_or(0, unfolded)
     }
@@ -110,12 +142,18 @@ pub(crate) struct CumulativeStats {
     pub(crate) broken: u64,
     pub(crate) input_tokens: TokenCount,
     pub(crate) output_tokens: TokenCount,
+    /// Streams with a figure that their target of pace applies to.
+    pub(crate) pace_known: u64,
+    /// Those of them that missed it.
+    pub(crate) pace_missed: u64,
     /// Empty for metrics that are not exported.
     histograms: [Buckets; METRICS.len()],
 }
 
 impl CumulativeStats {
-    pub(crate) fn add(&mut self, report: &StreamReport) {
+    pub(crate) fn add(&mut self, report: &StreamReport, judgement: Judgement, own_edges: &OwnEdges) {
+        self.pace_known += u64::from(judgement.within_pace.is_some());
+        self.pace_missed += u64::from(judgement.within_pace == Some(false));
         self.outcomes[report.outcome as usize] += 1;
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
@@ -127,8 +165,9 @@ impl CumulativeStats {
             let buckets = &mut self.histograms[definition.metric as usize];
             match definition.value {
                 Value::One(of) => {
+                    let own = own_edges.of_metric(definition.metric);
                     let value = of(report).map(|value| definition.unit.to_export(value));
-                    value.into_iter().for_each(|value| buckets.record(export.edges, value));
+                    value.into_iter().for_each(|value| buckets.record(export.edges, own, value));
                 }
                 Value::Many(of) => of(report).into_iter().for_each(|values| buckets.merge(values)),
             }
@@ -140,9 +179,14 @@ impl CumulativeStats {
         self.outcomes.iter_mut().zip(other.outcomes).for_each(|(mine, other)| *mine += other);
         self.defects.iter_mut().zip(other.defects).for_each(|(mine, other)| *mine += other);
         self.broken += other.broken;
+        self.pace_known += other.pace_known;
+        self.pace_missed += other.pace_missed;
         self.input_tokens.merge(other.input_tokens);
         self.output_tokens.merge(other.output_tokens);
-        self.histograms.iter_mut().zip(&other.histograms).for_each(|(mine, other)| mine.merge_buckets(other));
+        for (definition, export) in exported() {
+            let at = definition.metric as usize;
+            self.histograms[at].merge_buckets(export.edges, &other.histograms[at]);
+        }
     }
 
     fn fold(&mut self) {
@@ -190,11 +234,13 @@ impl CumulativeStats {
                 broken: self.broken,
                 input_tokens: self.input_tokens,
                 output_tokens: self.output_tokens,
+                pace_known: self.pace_known,
+                pace_missed: self.pace_missed,
                 histograms: histograms
                     .filter(|(_, buckets)| !buckets.classic.is_empty())
                     .map(|(definition, buckets)| {
                         let native = StoredHistogram::from(&buckets.native);
-                        (definition.stored_as, buckets.classic.clone(), native)
+                        (definition.stored_as, buckets.classic.clone(), buckets.own.clone(), native)
                     })
                     .collect(),
             },
@@ -207,6 +253,8 @@ impl CumulativeStats {
             broken: stored.broken,
             input_tokens: stored.input_tokens,
             output_tokens: stored.output_tokens,
+            pace_known: stored.pace_known,
+            pace_missed: stored.pace_missed,
             ..Self::default()
         };
         blob_encoding::restore_counts(
@@ -216,14 +264,14 @@ impl CumulativeStats {
         )?;
         let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
         blob_encoding::restore_counts(&stored.defects, &defects, &mut total.defects)?;
-        for (number, classic, native) in stored.histograms {
+        for (number, classic, own, native) in stored.histograms {
             let metric = Metric::of_stored(number).ok_or(UnreadableBlob)?;
             let export = metric.definition().export.as_ref().ok_or(UnreadableBlob)?;
             if classic.len() != export.edges.len() + 1 {
                 return Err(UnreadableBlob);
             }
             let native = native.try_into()?;
-            total.histograms[metric as usize] = Buckets { classic, native, unfolded: None };
+            total.histograms[metric as usize] = Buckets { classic, own, native, unfolded: None };
         }
         Ok(total)
     }
@@ -249,7 +297,7 @@ const NATIVE_UNITS: f64 = 1_024.0;
 const NATIVE_SHIFT: i32 = 10 << NATIVE_SCHEMA;
 
 /// Version of the format.
-const FORMAT_VERSION: u8 = 4;
+const FORMAT_VERSION: u8 = 5;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -258,7 +306,9 @@ struct Stored {
     broken: u64,
     input_tokens: TokenCount,
     output_tokens: TokenCount,
-    histograms: Vec<(u8, Vec<u64>, StoredHistogram)>,
+    pace_known: u64,
+    pace_missed: u64,
+    histograms: Vec<(u8, Vec<u64>, Vec<(f64, u64)>, StoredHistogram)>,
 }
 
 #[cfg(test)]
@@ -267,6 +317,8 @@ mod tests {
 
     use super::*;
     use crate::aggregate::metric::FIRST_TOKEN_EDGES;
+    use crate::config::Config;
+    use crate::config::targets::Targets;
 
     fn report(ttft_ms: f64) -> StreamReport {
         let mut gaps = Histogram::default();
@@ -281,11 +333,40 @@ mod tests {
         }
     }
 
+    fn count(total: &mut CumulativeStats, report: &StreamReport) {
+        total.add(report, Judgement::WITHIN_SLO, &OwnEdges::default());
+    }
+
+    #[test]
+    fn own_edges_count_from_the_next_lower_edge_on() {
+        let (edges, own) = (&FIRST_TOKEN_EDGES[..], [1.7, 3.4]);
+        let mut buckets = Buckets::default();
+        for value in [0.9, 1.6, 1.65] {
+            buckets.record(edges, &[], value);
+        }
+        let at = |buckets: &Buckets| {
+            own.map(|edge| {
+                let cumulative = buckets.cumulative(edges, &own);
+                assert!(
+                    cumulative.is_sorted_by(|one, other| one.0 < other.0 && one.1 <= other.1),
+                    "{cumulative:?}"
+                );
+                cumulative.into_iter().find(|(known, _)| *known == edge).unwrap().1
+            })
+        };
+        assert_eq!(at(&buckets), [1, 3], "1.6 s may be above 1.7 s for all that is known");
+        buckets.record(edges, &own, 1.7);
+        buckets.record(edges, &own, 1.7001);
+        assert_eq!(at(&buckets), [2, 5]);
+        buckets.record(edges, &[3.4], 1.0);
+        assert_eq!(buckets.own, [(3.4, 6)]);
+    }
+
     #[test]
     fn a_value_on_an_edge_counts_below_it() {
         for edge in FIRST_TOKEN_EDGES {
             let mut total = CumulativeStats::default();
-            total.add(&report(edge * 1_000.0));
+            count(&mut total, &report(edge * 1_000.0));
             let at = FIRST_TOKEN_EDGES.iter().position(|known| *known == edge).unwrap();
             assert_eq!(total.buckets(Metric::Ttft).classic[at], 1, "{edge}");
         }
@@ -294,14 +375,14 @@ mod tests {
     #[test]
     fn a_value_above_every_edge_is_still_counted() {
         let mut total = CumulativeStats::default();
-        total.add(&report(61_000.0));
+        count(&mut total, &report(61_000.0));
         assert_eq!(total.buckets(Metric::Ttft).classic.last(), Some(&1));
     }
 
     #[test]
     fn an_inter_chunk_bucket_across_an_edge_counts_above_it() {
         let mut total = CumulativeStats::default();
-        total.add(&report(100.0));
+        count(&mut total, &report(100.0));
         total.fold();
         let gaps = total.buckets(Metric::InterChunkLatency);
         assert_eq!(gaps.classic[..4], [1, 0, 0, 1], "24.9 ms lies in a bucket that reaches beyond 25 ms");
@@ -310,16 +391,22 @@ mod tests {
     #[test]
     fn a_total_is_the_same_after_encoding_and_decoding() {
         let mut total = CumulativeStats::default();
-        total.add(&report(700.0));
+        count(&mut total, &report(700.0));
         let bytes = total.encode();
         assert_eq!(CumulativeStats::decode(&bytes), Ok(total));
     }
 
     #[test]
     fn merged_totals_are_those_of_all_streams() {
+        let mut config = Config::default();
+        let targets = Targets { ttft_p95_ms: Some(600.0), ..Targets::default() };
+        config.targets.insert("chat".to_owned(), targets);
+        let own_edges = OwnEdges::of(&config);
         let of = |waits_ms: &[f64]| {
             let mut total = CumulativeStats::default();
-            waits_ms.iter().for_each(|ttft_ms| total.add(&report(*ttft_ms)));
+            for ttft_ms in waits_ms {
+                total.add(&report(*ttft_ms), Judgement::WITHIN_SLO, &own_edges);
+            }
             CumulativeStats::decode(&total.encode()).unwrap()
         };
         let mut merged = CumulativeStats::default();
@@ -334,7 +421,7 @@ mod tests {
         let mut add = |outcome, defect: Option<Defect>| {
             let mut report = StreamReport { outcome, ..StreamReport::new("0") };
             defect.into_iter().for_each(|defect| report.defects.add(defect));
-            total.add(&report);
+            count(&mut total, &report);
             total.broken
         };
         for (outcome, defect, broken) in [
@@ -354,7 +441,7 @@ mod tests {
     fn of(values: &[f64]) -> Buckets {
         let mut buckets = Buckets::default();
         for seconds in values {
-            buckets.record(&[], *seconds);
+            buckets.record(&[], &[], *seconds);
         }
         buckets
     }

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_holds_up_nothing_that_came_after() {
+    fn an_idle_stream_is_found_after_the_clock_was_set_back() {
         let hour_ms = 3_600_000;
         let mut streams = with(MEMORY, [open(1, hour_ms), open(2, 0)]);
         assert_eq!(streams.next_idle_open(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn old_and_many_are_forgotten() {
+    fn streams_over_the_age_or_count_limit_are_evicted() {
         let mut streams = with(MEMORY, (1..=3).map(|id| counted(id, id as i64)));
         assert_eq!(streams.evict_next(10), None);
         assert_eq!(known(&streams), [2, 3]);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_gives_back_what_it_took() {
+    fn a_registry_built_from_stored_streams_is_the_same() {
         let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
         let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
         let after = StreamRegistry::new(MEMORY, stored.map(|(seq, stream)| (seq, *stream)));

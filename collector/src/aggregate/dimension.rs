@@ -96,7 +96,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
     DimensionSpec {
         dimension: Dimension::Country,
         name: "country",
-        about: "country: a two-letter code, `other` or `unknown`",
+        about: "country: a two-letter code in capitals, `other` or `unknown`",
         scope: Scope::WindowOnly,
         value: |_, country| country.map(Country::as_str),
         limit: None,

@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_report_alone_is_the_cost_of_all() {
+    fn no_single_report_decides_the_probe_overhead() {
         let costing = |timed_chunks, chunks_ms, clock_resolution_ms| StreamReport {
             probe_overhead: Some(ProbeOverhead {
                 timed_chunks: Some(timed_chunks),

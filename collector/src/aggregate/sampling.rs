@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn of_each_kind_there_are_as_many_as_may_be() {
+    fn each_kind_of_sample_is_kept_up_to_its_limit() {
         let mut samples = Sampler::new(3);
         for id in 0..100 {
             let outcome = if id % 2 == 0 { Outcome::Complete } else { Outcome::Truncated };
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_less_than_nothing_is_not_the_slowest() {
+    fn a_negative_wait_is_not_the_slowest() {
         let mut samples = Sampler::new(1);
         for (id, waited_ms) in [(1, 5.0), (2, -0.0), (3, 0.0)] {
             offer(&mut samples, id, &report(Outcome::Complete, waited_ms));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_user_ended_is_no_failure() {
+    fn a_stream_that_its_user_ended_is_no_failure() {
         let mut samples = Sampler::new(3);
         offer(&mut samples, 1, &report(Outcome::Aborted, 5.0));
         assert_eq!(chosen(&samples), [vec![1], vec![], vec![1]]);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_store_has_is_not_chosen_against() {
+    fn a_stored_sample_competes_with_new_streams() {
         let mut samples = Sampler::new(1);
         let slow = StoredSample { id: 7, kinds: SampleKind::Slowest.bit(), waited_ms: Some(50.0) };
         let stored = |_: &str, _| Ok::<_, serde_json::Error>(vec![slow.clone()]);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn none_are_kept_where_none_are_wanted() {
+    fn a_limit_of_zero_keeps_no_samples() {
         let mut samples = Sampler::new(0);
         offer(&mut samples, 1, &report(Outcome::Truncated, 9.0));
         assert!(samples.changes().kept.is_empty());

@@ -17,7 +17,7 @@ use super::live::Snapshot;
 use super::params::Format;
 use super::query_string::{FromQuery, Param};
 use super::schema::stream;
-use super::slo::Slo;
+use super::slo::{Alerts, Slo};
 use super::streams::StreamListQuery;
 use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
@@ -37,7 +37,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Value,
 }
 
-const ROUTES: [Route; 11] = [
+const ROUTES: [Route; 12] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -94,9 +94,15 @@ const ROUTES: [Route; 11] = [
     },
     Route {
         path: "/v1/slo",
-        about: "Objectives of each use case, and how much of each error budget is used.",
+        about: "Error budgets of one use case of a site: the chosen one, else the one with the most urgent alert.",
         parameters: Filter::openapi,
         answer: schema::<Slo>,
+    },
+    Route {
+        path: "/v1/alerts",
+        about: "The alerts of each site and use case that fire now. Other filters than these two have no effect.",
+        parameters: Filter::openapi,
+        answer: schema::<Alerts>,
     },
     Route {
         path: "/v1/accounting",
@@ -106,7 +112,9 @@ const ROUTES: [Route; 11] = [
     },
 ];
 
-fn document() -> Value {
+/// The document, without a server.
+#[must_use]
+pub fn document() -> Value {
     // OpenAPI 3.1 uses JSON Schema 2020-12 unchanged.
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();

@@ -162,7 +162,7 @@ mod tests {
     use crate::aggregate::judgement::Judgement;
 
     #[test]
-    fn the_gaps_of_a_few_streams_bound_nothing() {
+    fn gaps_have_no_interval_however_many_they_are() {
         let mut stats = WindowStats::default();
         for gap_ms in [20.0, 90.0] {
             let mut gaps = Histogram::default();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_holds_the_true_quantile_as_often_as_it_says() {
+    fn an_interval_has_its_stated_coverage() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut uniform = || {
             state ^= state << 13;

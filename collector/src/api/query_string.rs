@@ -117,8 +117,11 @@ impl FromQuery for () {
 
 impl<T: Param> FromQuery for T {
     fn openapi() -> Vec<Value> {
-        let default = T::DEFAULT.map(|word| format!(" Default {word}.")).unwrap_or_default();
-        vec![parameter(T::NAME, &format!("{}{default}", T::ABOUT), &T::accepts().schema())]
+        let mut schema = T::accepts().schema();
+        if let Some(default) = T::DEFAULT {
+            schema["default"] = T::accepts().json(default);
+        }
+        vec![parameter(T::NAME, T::ABOUT, &schema)]
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -132,7 +135,7 @@ impl<T: Param> FromQuery for T {
 
 impl<T: Param> FromQuery for Option<T> {
     fn openapi() -> Vec<Value> {
-        T::openapi()
+        vec![parameter(T::NAME, T::ABOUT, &T::accepts().schema())]
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -151,6 +154,14 @@ impl<T> Accepts<T> {
             Self::Whole { min, max, multiple_of, .. } => json!({
                 "type": "integer", "minimum": min, "maximum": max, "multipleOf": multiple_of,
             }),
+        }
+    }
+
+    /// A value as JSON, in the type of the schema.
+    fn json(&self, value: &str) -> Value {
+        match self {
+            Self::Words(_) => value.into(),
+            Self::Whole { .. } => value.parse::<i64>().expect("a default is accepted").into(),
         }
     }
 

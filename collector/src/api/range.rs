@@ -47,7 +47,7 @@ pub(super) struct Range {
 /// `None` without `range`, `from` and `to`.
 impl FromQuery for Option<AskedRange> {
     fn openapi() -> Vec<Value> {
-        [RangeLength::openapi(), FromMs::openapi(), ToMs::openapi()].concat()
+        [Option::<RangeLength>::openapi(), FromMs::openapi(), ToMs::openapi()].concat()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -71,7 +71,7 @@ impl FromQuery for Option<AskedRange> {
 
 impl FromQuery for AskedRange {
     fn openapi() -> Vec<Value> {
-        Option::<Self>::openapi()
+        [RangeLength::openapi(), FromMs::openapi(), ToMs::openapi()].concat()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -177,6 +177,19 @@ impl Range {
         WindowsQuery { filter, minutes, longest, metrics }
     }
 
+    /// Whether the range reaches into the present.
+    pub(super) const fn includes_now(self) -> bool {
+        self.from_ms <= self.now_ms && self.now_ms < self.to_ms
+    }
+
+    /// Length of the steps in which an incident is looked for: the shortest rollup that makes few enough steps.
+    pub(super) fn onset_step_ms(self) -> i64 {
+        let lengths = [1].into_iter().chain(ROLLUP_MINUTES).map(|minutes| minutes * MINUTE_MS);
+        let mut lengths =
+            lengths.filter(|step_ms| self.from_ms >= self.minutes_from_ms || step_ms % HOUR_MS == 0);
+        lengths.find(|step_ms| (self.to_ms - self.from_ms) / step_ms <= ONSET_STEPS).unwrap_or(DAY_MS)
+    }
+
     /// Seconds of the range that have passed.
     pub(super) fn elapsed_seconds(self) -> f64 {
         (self.to_ms.min(self.now_ms) - self.from_ms).max(1) as f64 / 1e3
@@ -245,6 +258,9 @@ const STEPS: [i64; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
 
 const USUAL_POINTS: i64 = 120;
 const MOST_POINTS: i64 = 3_000;
+
+/// Six hours of minutes, and a month of hours.
+const ONSET_STEPS: i64 = 744;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
-//! `GET /v1/slo`: the error budgets and burn rates of a use case.
+//! `GET /v1/slo`: the error budgets and burn rates of a use case. `GET /v1/alerts`: the alerts that fire now.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use axum::Json;
@@ -15,17 +16,21 @@ use super::targets_in_view::TargetsOf;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
+use crate::slo::alert::{Alert, GroupState};
 use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, Severity, SliCount};
 use crate::store::backend::Backend;
 use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
-/// Error budgets of a use case.
+/// Error budgets of a site's use case.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Slo {
     #[serde(flatten)]
     range: Range,
     days: u32,
+    /// Absent if no site is chosen and none has streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site: Option<String>,
     targets: TargetsOf,
     budgets: Vec<Budget>,
 }
@@ -72,11 +77,33 @@ struct Day {
     total: u64,
 }
 
-/// Handles the route.
+/// The alerts that fire now.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Alerts {
+    /// Most urgent first.
+    alerts: Vec<FiringAlert>,
+}
+
+/// An alert of one site's use case.
+#[derive(Serialize, JsonSchema)]
+struct FiringAlert {
+    site: String,
+    use_case: String,
+    #[serde(flatten)]
+    alert: Alert,
+    /// The alert in one sentence.
+    text: String,
+}
+
+/// Handles `/v1/slo`.
 pub(crate) async fn slo(
     State(state): State<ApiState>,
     Query(mut filter): Query<Filter>,
 ) -> Result<Json<Slo>, ApiError> {
+    if let Some([site, use_case]) = worst_of(&state, &filter).await? {
+        filter = filter.with(Dimension::Site, site).with(Dimension::UseCase, use_case);
+    }
+    let site = filter[Dimension::Site].clone();
     let targets = TargetsOf::of(&state, &filter);
     filter[Dimension::UseCase] = Some(targets.use_case.clone());
     let days = state.config.budget_days();
@@ -107,7 +134,58 @@ pub(crate) async fn slo(
         let lately: Vec<_> = lately.iter().map(sli).collect();
         Some(Budget::of(objective, objective.share(&targets.targets)?, days, by_day, &lately))
     });
-    Ok(Json(Slo { range: period, days, budgets: objectives.collect(), targets }))
+    Ok(Json(Slo { range: period, days, site, budgets: objectives.collect(), targets }))
+}
+
+/// The site and use case in the filter with the most urgent alert, and the largest of those: budgets of several together
+/// would hide each other. `None` if the filter names both, or nothing in it has streams.
+async fn worst_of(state: &ApiState, filter: &Filter) -> Result<Option<[String; 2]>, ApiError> {
+    let chosen = [filter[Dimension::Site].clone(), filter[Dimension::UseCase].clone()];
+    if chosen.iter().all(Option::is_some) {
+        return Ok(None);
+    }
+    let states = {
+        let state = state.clone();
+        state.reader.clone().run(move |store: &Backend<'_>| state.firing(store)).await?
+    };
+    let is_chosen = |group: &[String; 2]| {
+        chosen.iter().zip(group).all(|(chosen, name)| chosen.as_ref().is_none_or(|chosen| chosen == name))
+    };
+    let rank =
+        |state: &GroupState| (state.alerts.first().map(|alert| Reverse(alert.severity)), state.streams);
+    let worst = states.iter().filter(|(group, _)| is_chosen(group)).max_by_key(|(_, state)| rank(state));
+    Ok(worst.map(|(group, _)| group.clone()))
+}
+
+/// Handles `/v1/alerts`.
+pub(crate) async fn alerts(
+    State(state): State<ApiState>,
+    Query(filter): Query<Filter>,
+) -> Result<Json<Alerts>, ApiError> {
+    let states = {
+        let state = state.clone();
+        state.reader.clone().run(move |store: &Backend<'_>| state.firing(store)).await?
+    };
+    let is_chosen = |[site, use_case]: &[String; 2]| {
+        let matches =
+            |dimension: Dimension, name: &String| filter[dimension].as_ref().is_none_or(|one| one == name);
+        matches(Dimension::Site, site) && matches(Dimension::UseCase, use_case)
+    };
+    let mut alerts: Vec<_> = states
+        .iter()
+        .filter(|(group, _)| is_chosen(group))
+        .flat_map(|([site, use_case], state)| {
+            let of_group = |alert: &Alert| FiringAlert {
+                site: site.clone(),
+                use_case: use_case.clone(),
+                alert: alert.clone(),
+                text: alert.describe(),
+            };
+            state.alerts.iter().map(of_group)
+        })
+        .collect();
+    alerts.sort_by_key(|firing| firing.alert.severity);
+    Ok(Json(Alerts { alerts }))
 }
 
 impl Budget {

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use crate::api::live_feed::LiveFeeds;
 use crate::config::Config;
 use crate::http::counters::RequestCounters;
+use crate::slo::alert::{AlertCache, GroupStates};
+use crate::store::backend::Backend;
+use crate::store::error::StoreError;
 use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
-use crate::time::{HOUR_MS, MINUTE_MS};
+use crate::time::{self, HOUR_MS, MINUTE_MS};
 
 /// State that the handlers of `/v1` share.
 #[derive(Clone)]
@@ -17,9 +20,16 @@ pub(crate) struct ApiState {
     pub(crate) minutes_from: MinutesFrom,
     pub(crate) live: Arc<LiveFeeds>,
     pub(crate) counters: Arc<RequestCounters>,
+    /// The alerts of the moment.
+    pub(crate) alerts: Arc<AlertCache>,
 }
 
 impl ApiState {
+    /// The alerts and budgets of every use case of every site, now.
+    pub(super) fn firing(&self, store: &Backend<'_>) -> Result<Arc<GroupStates>, StoreError> {
+        self.alerts.get(store, &self.config, self.minutes_from.get(), time::now_ms())
+    }
+
     /// First time with one-minute windows; earlier times have hourly windows only.
     pub(super) fn minutes_from_ms(&self, now_ms: i64) -> i64 {
         let kept_ms = i64::from(self.config.store.windows_hours) * HOUR_MS;

@@ -14,14 +14,15 @@ use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use super::stream_stats::{Errors, StreamStats};
-use super::targets_in_view::{TargetsInView, TargetsOf};
+use super::targets_in_view::TargetsInView;
 use super::throughput::{BelowReadingSpeed, Throughput};
+use super::use_case_status::{self, ByUseCase, Judgements, UseCaseStatus};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
-use crate::slo::verdict::{self, Case, Verdict};
+use crate::slo::verdict::Verdict;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::Filter;
@@ -43,6 +44,8 @@ pub(crate) struct Summary {
     previous: Previous,
     overflow: BTreeMap<String, u64>,
     verdict: Verdict,
+    /// Use cases of each site with streams in the range, worst first, at most 50.
+    by_use_case: Vec<UseCaseStatus>,
 }
 
 /// Streams within SLO: their share and their number per second.
@@ -85,16 +88,17 @@ pub(crate) async fn summary(
     let range = range.at_present(&state);
     let earlier = range.earlier(compare_to.unwrap_or(CompareTo::Previous));
     let asked = filter.clone();
-    let read = move |store: &Backend<'_>| Read::from(store, range, earlier, &filter);
-    let Read { by_use_case, before, open, overflow } = state.reader.run(read).await?;
-    let cases = by_use_case.iter().filter(|(_, stats)| stats.streams() > 0);
-    let cases = cases.map(|(use_case, stats)| {
-        let TargetsOf { targets, .. } = TargetsOf::of_use_case(&state, &asked, use_case);
-        Case { use_case, stats, targets }
-    });
-    let verdict = verdict::of(open, cases);
+    let read = {
+        let state = state.clone();
+        move |store: &Backend<'_>| Read::from(&state, store, (range, earlier), &filter)
+    };
+    let Read { groups, judgements, before, open, overflow } = state.reader.run(read).await?;
+    let mut by_use_case = BTreeMap::<String, WindowStats>::new();
     let mut now = WindowStats::default();
-    by_use_case.values().for_each(|stats| now.merge(stats));
+    for ([_, use_case], stats) in groups {
+        now.merge(&stats);
+        by_use_case.entry(use_case).or_default().merge(&stats);
+    }
     Ok(Json(Summary {
         range,
         streams: now.streams(),
@@ -113,7 +117,8 @@ pub(crate) async fn summary(
             .collect(),
         previous: Previous::of(earlier, &before),
         overflow,
-        verdict,
+        verdict: judgements.verdict,
+        by_use_case: judgements.by_use_case,
         targets: TargetsInView::of(&state, &asked, &by_use_case),
     }))
 }
@@ -135,28 +140,40 @@ impl Previous {
 
 /// Data from the store for the range and the comparison period.
 struct Read {
-    by_use_case: BTreeMap<String, WindowStats>,
+    groups: ByUseCase,
+    judgements: Judgements,
     before: WindowStats,
     open: u64,
     overflow: BTreeMap<String, u64>,
 }
 
 impl Read {
-    fn from(store: &Backend<'_>, range: Range, earlier: Range, filter: &Filter) -> Result<Self, StoreError> {
+    fn from(
+        state: &ApiState,
+        store: &Backend<'_>,
+        (range, earlier): (Range, Range),
+        filter: &Filter,
+    ) -> Result<Self, StoreError> {
         let shown = StreamStats::metrics();
-        let by_use_case =
-            |store: &Backend<'_>| store.stats_by(&range.windows(filter, None, &shown), Dimension::UseCase);
+        let groups = |store: &Backend<'_>| {
+            store.both(
+                |store| use_case_status::read(store, range, filter, &shown),
+                |store| use_case_status::alerts(state, store, range, filter),
+            )
+        };
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
             let metrics = [Metric::Ttfv, Metric::OutputRate].map(Metric::with_censored).concat();
             store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };
-        let ((by_use_case, before), (open, overflow)) = store.both(
-            |store| store.both(by_use_case, before),
+        let (((groups, states), before), (open, overflow)) = store.both(
+            |store| store.both(groups, before),
             |store| store.both(|store| store.open_streams(filter), |store| overflow(store, filter)),
         )?;
-        Ok(Self { by_use_case, before, open, overflow })
+        let judgements =
+            use_case_status::judge(&state.config, store, (range, filter), (&groups, &states), open)?;
+        Ok(Self { groups, judgements, before, open, overflow })
     }
 }
 

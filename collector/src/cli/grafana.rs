@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_question_goes_to_the_chosen_prometheus() {
+    fn every_query_goes_to_the_chosen_prometheus() {
         for panel in panels_of(&Config::default()) {
             if panel["type"] == "row" {
                 continue;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_can_be_chosen_and_burns() {
+    fn configured_sites_and_targets_are_in_the_dashboard() {
         let mut config = Config::default();
         let mut other = config.sites[0].clone();
         other.name = "shop".into();
@@ -204,8 +204,7 @@ mod tests {
         let integrity = titled("Integrity budgets: burn rate").to_string();
         assert!(integrity.contains("llm_rum_broken_streams_total{use_case="), "{integrity}");
         let speed = titled("Speed budgets: burn rate");
-        assert!(!speed["targets"].to_string().contains("triage"), "1.7 s is no edge of a bucket");
-        assert!(speed["description"].as_str().unwrap().contains("triage"), "and that is said: {speed}");
+        assert!(speed["targets"].to_string().contains("triage"), "1.7 s has an edge of its own");
     }
 
     #[test]
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bound_of_a_short_period_is_below_what_the_budget_lasts_at() {
+    fn no_burn_rate_threshold_is_below_one() {
         let mut config = Config::default();
         config.slo.days = 7;
         let panels = panels_of(&config);

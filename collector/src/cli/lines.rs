@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_without_end_no_more_is_held_than_may_be() {
+    fn a_line_without_end_uses_bounded_memory() {
         let endless = io::Read::take(io::repeat(b'x'), 50_000_000);
         let mut lines = Lines::new(BufReader::new(endless), 1_000);
         assert_eq!(lines.next().unwrap(), Some((1, Line::TooLong)));

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_allows_what_lies_below_and_not_the_domain() {
+    fn a_wildcard_allows_subdomains_and_not_the_domain_itself() {
         check(
             "https://*.app.example:8443",
             &["https://a.app.example:8443", "https://a.b.app.example:8443"],
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_goes_without_saying_is_left_out_as_browsers_do() {
+    fn a_default_port_is_left_out_as_in_browsers() {
         check("https://app.example:443", &["https://app.example"], &["https://app.example:80"]);
         check("http://app.example:80", &["http://app.example"], &["http://app.example:443"]);
         check("http://app.example:443", &["http://app.example:443"], &["http://app.example"]);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_origin_is_refused() {
+    fn text_that_is_no_origin_is_refused() {
         for text in [
             "",
             "*",

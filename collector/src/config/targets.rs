@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_good_up_to_its_target_and_not_beyond() {
+    fn a_stream_is_within_slo_up_to_its_target() {
         let chat = Targets::of("chat");
         assert!(chat.is_met_by(&report(Some(2_000.0), Some(80.0))));
         assert!(!chat.is_met_by(&report(Some(2_000.1), Some(80.0))));
@@ -235,18 +235,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_report_does_not_say_fails_nothing() {
+    fn absent_fields_of_a_report_miss_no_target() {
         assert!(Targets::of("chat").is_met_by(&report(None, None)));
     }
 
     #[test]
-    fn a_stream_that_is_not_whole_is_never_good() {
+    fn a_stream_that_is_not_intact_is_never_within_slo() {
         let cut = StreamReport { outcome: Outcome::Truncated, ..report(Some(1.0), None) };
         assert!(!Targets::of("chat").is_met_by(&cut));
     }
 
     #[test]
-    fn a_pause_longer_than_its_target_spoils_a_stream() {
+    fn a_gap_over_its_target_misses_the_slo() {
         let targets = Targets { longest_gap_ms: Some(3_000.0), ..NONE };
         let paused = |longest_gap_ms| StreamReport { longest_gap_ms, ..report(None, None) };
         assert!(targets.is_met_by(&paused(Some(3_000.0))) && targets.is_met_by(&paused(None)));

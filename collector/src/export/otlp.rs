@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_the_store_nobody_begins_to_tell_differences() {
+    fn delta_temporality_does_not_start_without_the_store() {
         let folder = tempfile::tempdir().unwrap();
         let mut config = Config { data: folder.path().to_owned(), ..Config::default() };
         config.otlp.endpoint = Some("http://127.0.0.1:1".into());

@@ -28,6 +28,7 @@ use crate::aggregate::internal_metrics::{
     ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REJECTED, REPAIRS, TIMED_CHUNKS,
 };
 use crate::aggregate::metric::{Export, MetricDefinition, exported};
+use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::series::{Overflow, Series};
 use crate::aggregate::token_count::TokenCount;
 use crate::api::state::ApiState;
@@ -49,12 +50,14 @@ pub(crate) async fn metrics(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (form, now_ms) = (ExpositionFormat::wanted(&headers), time::now_ms());
+    let own_edges = OwnEdges::of(&state.config);
+    let edges = own_edges.clone();
     let read_all = move |file: &rusqlite::Connection, stream_index: &StreamIndex| {
         let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
         let exemplars = match form {
             ExpositionFormat::Text => None,
             ExpositionFormat::Protobuf => {
-                Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams))
+                Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams, &edges))
             }
         };
         Ok((snapshot, stream_index.open_by_labels(file)?, exemplars))
@@ -64,7 +67,7 @@ pub(crate) async fn metrics(
     let lag_seconds = published.map(|published| published.lag_seconds(now_ms));
     let listeners = state.live.listeners();
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
-    let scrape = Scrape { snapshot, open, exemplars, sites, writable, listeners, lag_seconds };
+    let scrape = Scrape { snapshot, open, exemplars, own_edges, sites, writable, listeners, lag_seconds };
     // Encoding thousands of series would delay the beacons of this worker, so it runs on a blocking thread.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
@@ -105,6 +108,7 @@ struct Scrape {
     open: HashMap<Series, u64>,
     /// `None` for the text format, which has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
+    own_edges: OwnEdges,
     /// Configured sites.
     sites: Vec<String>,
     writable: bool,
@@ -156,6 +160,10 @@ impl Scrape {
             self.open_streams(),
             self.defects(),
             self.counter(names::BROKEN, "Eligible streams that did not arrive intact.", |s| s.total.broken),
+            self.counter(names::PACE_KNOWN, PACE_KNOWN, |s| s.total.pace_known),
+            self.counter(names::PACE_MISSED, "Those of them that missed a target of pace.", |s| {
+                s.total.pace_missed
+            }),
         ];
         families.extend(exported().map(|(definition, export)| self.histogram(definition, export)));
         families.extend(self.own_counts());
@@ -220,7 +228,8 @@ impl Scrape {
         let metrics = self.snapshot.series.iter().map(|s| {
             let mut metric = Metric::from_label(labels(&s.series));
             let buckets = s.total.buckets(definition.metric);
-            let mut histogram = cumulate(export.edges, buckets);
+            let own = self.own_edges.of_metric(definition.metric);
+            let mut histogram = cumulate((export.edges, own), buckets);
             if let Some(exemplars) = &self.exemplars {
                 native::add_native(&mut histogram, buckets);
                 // The text encoder adds the `+Inf` bucket by itself.
@@ -379,14 +388,10 @@ fn gauge(labels: Vec<LabelPair>, value: f64) -> Metric {
     metric
 }
 
-fn cumulate(edges: &[f64], buckets: &Buckets) -> Histogram {
+fn cumulate((edges, own): (&[f64], &[f64]), buckets: &Buckets) -> Histogram {
     let mut histogram = Histogram::default();
-    let mut so_far = 0;
-    let cumulative = edges.iter().zip(buckets.classic()).map(|(edge, count)| {
-        so_far += count;
-        bucket(*edge, so_far)
-    });
-    histogram.set_bucket(cumulative.collect());
+    let cumulative = buckets.cumulative(edges, own).into_iter();
+    histogram.set_bucket(cumulative.map(|(edge, so_far)| bucket(edge, so_far)).collect());
     histogram.set_sample_count(buckets.classic().take(edges.len() + 1).sum());
     histogram.set_sample_sum(buckets.sum());
     histogram
@@ -418,6 +423,8 @@ fn pair(name: &str, value: &str) -> LabelPair {
     pair.set_value(value.to_owned());
     pair
 }
+
+const PACE_KNOWN: &str = "Streams with a time per output token or a longest gap that has a target.";
 
 const REQUESTS: &str = "Streams.";
 

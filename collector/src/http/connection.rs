@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_read_is_given_up() {
+    async fn a_client_that_does_not_read_times_out() {
         let (near, far) = duplex(10);
         let mut patient = WriteTimeout::new(near, Duration::from_secs(60));
         let asked = Instant::now();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_timer_that_is_used_again_waits_as_long_as_a_new_one() {
+    async fn a_reused_timer_waits_as_long_as_a_new_one() {
         let timer = Timer::default();
         for seconds in [10, 1, 60, 60, 2] {
             let begun = Instant::now();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_in_time_gets_it_all() {
+    async fn a_client_that_reads_slowly_gets_all_bytes() {
         let (near, mut far) = duplex(10);
         let mut patient = WriteTimeout::new(near, Duration::from_secs(60));
         let reader = tokio::spawn(async move {

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_not_sent() {
+    fn only_accepted_content_codings_are_sent() {
         assert_eq!(ContentCoding::taken(&HeaderMap::new()).next(), None);
         check("identity", &[]);
         check("br;q=0, gzip; q=0.000", &[]);

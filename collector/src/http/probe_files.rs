@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_binaries_carried_is_served_and_the_oldest_goes() {
+    fn earlier_probe_versions_are_served_and_the_oldest_removed() {
         let data = tempfile::tempdir().unwrap();
         for number in 0..30 {
             leave(data.path(), &format!("{number:016x}"), number);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_file_is_served_in_the_form_that_was_kept() {
+    fn an_earlier_file_is_served_in_its_stored_coding() {
         let data = tempfile::tempdir().unwrap();
         leave(data.path(), "000000000000001c", 1);
         fs::write(data.path().join("probe/000000000000001c/llm-rum.js.br"), "by brotli").unwrap();

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clocks_bits_may_come_round() {
+    fn the_rate_limit_survives_a_wrap_of_its_clock() {
         let paces = NetworkRateLimits::new(RATE);
         let last = Duration::from_micros(TIME);
         assert_eq!((0..9).filter(|_| paces.take(network(1), last).is_ok()).count(), 3);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn many_threads_together_get_no_more_than_one() {
+    fn many_threads_share_one_rate_limit() {
         let paces = NetworkRateLimits::new(Rate { per_second: 1, burst: Some(1_000) });
         let passed = std::sync::atomic::AtomicUsize::new(0);
         std::thread::scope(|scope| {

@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_value_holds_is_not_filled_in_again() {
+    fn placeholders_inside_a_value_are_not_filled() {
         let values = [("site", "{{body}}"), ("body", "<p>{{site}}</p>")];
         assert_eq!(filled("<a>{{site}}</a>{{body}}!", &values), "<a>{{body}}</a><p>{{site}}</p>!");
     }

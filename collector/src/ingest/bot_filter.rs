@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bots_are_told_from_browsers() {
+    fn bots_and_browsers_are_distinguished() {
         for bot in [
             "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
             "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_of_a_known_family_or_other() {
+    fn page_families_are_known_words_or_other() {
         let page = Page {
             browser: Some("Chrome".into()),
             os: Some("TempleOS".into()),

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_nobody_knows_is_counted_wherever_it_stands() {
+    fn an_unknown_field_is_counted_in_every_object() {
         let batch = format!("{{\"reports\":[{FULL},{FULL}]}}");
         assert_eq!(ignored_in(&batch), 0);
         let unknown = r#"{"later":[{"deep":1},2],"#;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_what_is_read_without_counting() {
+    fn counting_unknown_fields_changes_no_report() {
         let batch = format!("{{\"reports\":[{FULL}]}}");
         let (counted, _) = counting::<Batch, _>(&mut serde_json::Deserializer::from_str(&batch)).unwrap();
         assert_eq!(counted, serde_json::from_str(&batch).unwrap());

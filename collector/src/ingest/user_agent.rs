@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_is_known_by_the_first_name_that_is_its_own() {
+    fn a_browser_is_known_by_its_first_distinctive_name() {
         for (agent, families) in [
             (
                 "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/150.0.0.0 Safari/537.36",
@@ -171,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tablet_that_takes_itself_for_a_mac_is_none() {
+    fn a_tablet_with_the_user_agent_of_a_mac_is_ios() {
         let tablet = Page { device: Some("tablet".into()), ..Page::default() };
         assert_eq!(words(&with_families(MAC.as_bytes(), Some(tablet)).unwrap()), "safari ios tablet");
     }
 
     #[test]
-    fn what_a_report_names_stays() {
+    fn families_named_by_the_report_stay() {
         for named in [
             Page { browser: Some("brave".into()), ..Page::default() },
             Page { os: Some("windows".into()), ..Page::default() },
@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_where_nothing_is_known() {
+    fn unknown_browsers_are_absent_and_not_other() {
         assert_eq!(with_families(b"", Some(Page::default())), Some(Page::default()), "absent is not other");
         assert_eq!(with_families(MAC.as_bytes(), None), None, "no page, no browser of it");
     }
 
     proptest! {
         #[test]
-        fn any_header_gives_words_of_the_lists(
+        fn any_user_agent_gives_listed_words_only(
             parts in prop::collection::vec(
                 prop_oneof![
                     prop::sample::select(vec!["Edg", "Chrom", "Android", "iPad", "Mobi", "Macintosh", "Safari"])

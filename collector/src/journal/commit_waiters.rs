@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn all_learn_what_became_of_the_group_however_many_go_away() {
+    async fn all_waiters_get_the_outcome_however_many_are_dropped() {
         for gone in 0..8 {
             let waiters = Arc::new(CommitWaiters::default());
             let mut waiting = JoinSet::new();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_on_several_threads_are_all_told() {
+    fn waiters_on_several_threads_all_get_the_outcome() {
         let waiters = Arc::new(CommitWaiters::default());
         let wait = |waiters: Arc<CommitWaiters>| {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_late_is_told_at_once_and_the_first_word_counts() {
+    async fn a_late_waiter_gets_the_first_outcome_at_once() {
         let waiters = Arc::new(CommitWaiters::default());
         waiters.resolve(Ok(()));
         waiters.resolve(Err(Reason::Overloaded));

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_gives_back_what_was_packed() {
+    fn a_frame_unpacks_to_its_reports() {
         let mut frame = packed(-5, &["{}", "{\"a\":1}"]);
         let bytes = frame.sealed(99).to_vec();
         let Scanned::Whole { payload, end } = next(&bytes, 99, 0) else { panic!("no frame") };
@@ -188,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_one_only_where_it_was_written() {
+    fn a_frame_is_valid_only_at_its_own_position() {
         let bytes = framed(1_000, &["{}"]);
         assert_eq!(next(&bytes, 1_001, 0), Scanned::Nothing);
     }
 
     #[test]
-    fn no_flipped_bit_goes_unseen() {
+    fn every_flipped_bit_is_detected() {
         let good = framed(5, &["{\"a\":1}"]);
         for at in 0..good.len() * 8 {
             let mut bytes = good.clone();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_damage_is_found_again() {
+    fn a_frame_after_damage_is_found() {
         let mut bytes = framed(0, &["{\"a\":1}"]);
         let second = bytes.len();
         bytes.extend(framed(second as u64, &["{}"]));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_the_end_is_no_frame() {
+    fn the_end_marker_is_no_frame() {
         assert_eq!(next(&END, 0, 0), Scanned::Nothing);
     }
 }

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_group_leads_it_and_takes_what_others_brought() {
+    fn the_first_of_a_group_leads_and_writes_all_frames() {
         let queue = queue();
         assert!(matches!(enter(&queue), Entered::Leads(_)));
         assert!(matches!(enter(&queue), Entered::Waits(_)));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_writer_continues_with_the_group_that_queued_meanwhile() {
+    fn the_writer_continues_with_the_next_group() {
         let queue = queue();
         assert!(matches!(enter(&queue), Entered::Leads(_)));
         let group = queue.lead().expect("nobody writes");

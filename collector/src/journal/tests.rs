@@ -78,7 +78,7 @@ fn text(at: usize) -> String {
 }
 
 #[test]
-fn a_tail_cut_at_any_byte_costs_the_last_frame_alone() {
+fn a_tail_cut_at_any_byte_loses_only_the_last_frame() {
     let fixture = Fixture::of(3);
     let (batch, end) = (fixture.ends[2], fixture.ends[3]);
     let whole = fs::read(&fixture.files()[0]).unwrap();
@@ -93,7 +93,7 @@ fn a_tail_cut_at_any_byte_costs_the_last_frame_alone() {
 }
 
 #[test]
-fn any_flipped_byte_costs_one_frame_and_is_told() {
+fn any_flipped_byte_loses_one_frame_and_is_counted() {
     for at in 0..Fixture::of(3).ends[3] {
         let fixture = Fixture::of(3);
         let hit = fixture.ends.iter().rposition(|end| *end <= at).unwrap();
@@ -106,7 +106,7 @@ fn any_flipped_byte_costs_one_frame_and_is_told() {
 }
 
 #[test]
-fn what_is_written_after_a_cut_is_found() {
+fn frames_written_after_a_cut_are_replayed() {
     let fixture = Fixture::of(3);
     fixture.change(fixture.ends[2] + 20, |byte| !byte);
     let (_, found) = fixture.replayed(0);
@@ -117,7 +117,7 @@ fn what_is_written_after_a_cut_is_found() {
 }
 
 #[test]
-fn what_the_store_is_ahead_of_is_written_behind_it() {
+fn frames_are_written_after_the_position_of_the_store() {
     let fixture = Fixture::of(1);
     let mut frame = packed("1 ");
     assert_eq!(fixture.log(5_000).append(&mut frame).unwrap(), 5_000);
@@ -129,7 +129,7 @@ fn what_the_store_is_ahead_of_is_written_behind_it() {
 }
 
 #[test]
-fn a_group_stands_as_its_frames_do() {
+fn a_group_is_replayed_as_its_frames() {
     let fixture = Fixture::of(1);
     let mut group: Vec<_> = (1..9).map(|at| packed(&text(at))).collect();
     let position = fixture.log(fixture.ends[1]).append_all(&mut group, &mut Vec::new()).unwrap();
@@ -152,7 +152,7 @@ fn large() -> Fixture {
 }
 
 #[test]
-fn files_that_nobody_needs_go_and_are_used_again() {
+fn unneeded_segments_are_removed_or_reused() {
     let fixture = large();
     assert_eq!(fixture.files().len(), 3);
     let segments = Arc::new(Segments::open(fixture.folder.path(), Sync::Full).unwrap());
@@ -168,7 +168,7 @@ fn files_that_nobody_needs_go_and_are_used_again() {
 }
 
 #[test]
-fn damage_in_the_middle_of_an_old_file_costs_what_it_hit() {
+fn damage_inside_an_old_segment_loses_only_its_frame() {
     let fixture = large();
     fixture.change(fixture.ends[3] + 9, |byte| !byte);
     let (numbers, found) = fixture.replayed(0);
@@ -206,7 +206,7 @@ fn the_next_file_has_its_blocks_before_it_is_written() {
 }
 
 #[test]
-fn where_no_file_can_be_laid_by_none_is_tried_again() {
+fn failed_preallocation_is_not_retried() {
     let fixture = large();
     let segments = Segments::open(fixture.folder.path(), Sync::Full).unwrap();
     fs::create_dir(fixture.folder.path().join("new.part")).unwrap();
@@ -216,7 +216,7 @@ fn where_no_file_can_be_laid_by_none_is_tried_again() {
 }
 
 #[test]
-fn a_file_that_is_gone_costs_what_it_held() {
+fn a_missing_segment_loses_only_its_own_frames() {
     let fixture = large();
     fs::remove_file(&fixture.files()[1]).unwrap();
     let (numbers, found) = fixture.replayed(0);
@@ -225,7 +225,7 @@ fn a_file_that_is_gone_costs_what_it_held() {
 }
 
 #[tokio::test]
-async fn what_a_sender_brought_who_has_gone_is_written_all_the_same() {
+async fn a_batch_is_written_although_its_sender_has_gone() {
     for sync in [Sync::Normal, Sync::Full] {
         let folder = TempDir::new().unwrap();
         let segments = Arc::new(Segments::open(folder.path(), sync).unwrap());
@@ -249,7 +249,7 @@ proptest! {
     /// After any cut, followed by any bytes: replay returns all frames before the cut, and none that was
     /// never written.
     #[test]
-    fn replay_after_any_cut_is_what_was_answered(
+    fn replay_after_any_cut_returns_all_whole_frames(
         frames in 1..30_usize, cut in 0.0..1.0_f64, behind in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let fixture = Fixture::of(frames);
@@ -267,7 +267,7 @@ proptest! {
 
     /// From any position, in files of any content: replay ends, and does not panic.
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..500), from in 0..600_u64) {
+    fn replay_of_any_bytes_ends_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..500), from in 0..600_u64) {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("0000000000000000.log"), bytes).unwrap();
         let segments = Segments::open(folder.path(), Sync::Normal).unwrap();

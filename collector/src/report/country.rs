@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_each_once_and_in_order() {
+    fn country_codes_are_unique_and_sorted() {
         let codes: Vec<_> = CODES.split(' ').collect();
         assert_eq!(codes.len(), 250);
         assert!(codes.is_sorted_by(|one, next| one < next && next.len() == 2));

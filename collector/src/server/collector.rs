@@ -61,6 +61,7 @@ impl Collector {
             minutes_from,
             live: Arc::new(LiveFeeds::default()),
             counters: counters.clone(),
+            alerts: Arc::default(),
         };
         let state = AppState::new(Shared { config, ingest, api, probes, published, counters, health });
         Ok(Self { state, threads, exporter, countries: watch, failed })

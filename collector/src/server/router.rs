@@ -31,6 +31,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/integrity", get(api::integrity))
         .route("/v1/abandonment", get(api::abandonment))
         .route("/v1/slo", get(api::slo))
+        .route("/v1/alerts", get(api::alerts))
         .route("/v1/streams", get(api::streams))
         .route("/v1/streams/{id}", get(api::stream))
         .route("/v1/accounting", get(api::accounting))

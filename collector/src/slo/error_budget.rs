@@ -1,11 +1,12 @@
 //! Objectives of a use case, their error budgets and burn-rate alerts. Definitions: `docs/statistics.md#error-budgets`.
 
-use beacon::RELATIVE_ERROR;
+use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
+use crate::stats::binomial::wilson_bound;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// A property that a share of streams must have.
@@ -19,16 +20,19 @@ pub(crate) enum Objective {
     /// Waits are within the p95 target. The wait ends at the first visible token, or at the end of the stream
     /// if the use case has a target for that alone.
     Speed,
+    /// Streams are within their targets of time per output token and longest gap.
+    Pace,
 }
 
 impl Objective {
-    pub(crate) const ALL: [Self; 3] = [Self::Availability, Self::Integrity, Self::Speed];
+    pub(crate) const ALL: [Self; 4] = [Self::Availability, Self::Integrity, Self::Speed, Self::Pace];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Availability => "availability",
             Self::Integrity => "integrity",
             Self::Speed => "speed",
+            Self::Pace => "pace",
         }
     }
 
@@ -38,6 +42,7 @@ impl Objective {
             Self::Availability => targets.availability,
             Self::Integrity => targets.integrity,
             Self::Speed => targets.speed.filter(|_| targets.wait().is_some()),
+            Self::Pace => targets.pace.filter(|_| targets.tpot_ms.or(targets.longest_gap_ms).is_some()),
         }
     }
 
@@ -49,15 +54,9 @@ impl Objective {
             }
             Self::Integrity => SliCount { good: stats.sum(Sum::Intact), total: stats.eligible() },
             Self::Speed => targets.wait().map_or(SliCount::default(), |(metric, within_ms)| {
-                let waits = stats.histogram(metric);
-                // Values of a bucket count as its middle, as they do in percentiles.
-                let fast =
-                    waits.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
-                SliCount {
-                    good: waits.zero() + fast.map(|bucket| bucket.count).sum::<u64>(),
-                    total: waits.count(),
-                }
+                SliCount::within(stats.histogram(metric), within_ms)
             }),
+            Self::Pace => SliCount { good: stats.sum(Sum::WithinPace), total: stats.sum(Sum::PaceKnown) },
         }
     }
 }
@@ -70,8 +69,27 @@ pub(crate) struct SliCount {
 }
 
 impl SliCount {
+    /// Values within a limit. Values of a bucket count as its middle, as they do in percentiles.
+    pub(crate) fn within(values: &Histogram, within_ms: f64) -> Self {
+        let within = values.buckets().filter(|bucket| bucket.lower * (1.0 + RELATIVE_ERROR) <= within_ms);
+        Self { good: values.zero() + within.map(|bucket| bucket.count).sum::<u64>(), total: values.count() }
+    }
+
     pub(crate) const fn bad(self) -> u64 {
         self.total - self.good
+    }
+
+    /// Whether the share of failures is above `allowed`.
+    pub(crate) fn exceeds(self, allowed: f64) -> bool {
+        self.bad() as f64 > allowed * self.total as f64
+    }
+
+    /// Whether there are [`ENOUGH_FAILURES`], or at least [`FEWEST_FAILURES`] whose share is above `allowed` with 95 %
+    /// confidence.
+    pub(crate) fn proves(self, allowed: f64) -> bool {
+        // Wilson's bound, as in the Prometheus rules: both must fire for the same streams.
+        let is_proven = || wilson_bound(self.bad(), self.total) > allowed;
+        self.bad() >= ENOUGH_FAILURES || self.bad() >= FEWEST_FAILURES && is_proven()
     }
 
     /// Failure rate divided by the allowed one. At 1 the budget lasts exactly its period. `None` without
@@ -86,25 +104,41 @@ impl SliCount {
     }
 }
 
-/// How urgently people must know of an alert.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// How urgently people must know of an alert, most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub(crate) enum Severity {
+    /// Waits are far beyond their p99 target.
+    P1,
     /// Notify the person on call immediately.
+    #[serde(rename = "page")]
     Page,
+    /// Waits are far beyond their p95 target.
+    P2,
     /// Notify the team on the same day.
+    #[serde(rename = "incident")]
     Incident,
+    /// Waits have been beyond their p95 target for a day.
+    P3,
     /// Notify the team within the week.
+    #[serde(rename = "ticket")]
     Ticket,
 }
 
 impl Severity {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
+            Self::P1 => "P1",
             Self::Page => "page",
+            Self::P2 => "P2",
             Self::Incident => "incident",
+            Self::P3 => "P3",
             Self::Ticket => "ticket",
         }
+    }
+
+    /// Somebody must act today.
+    pub(crate) const fn is_urgent(self) -> bool {
+        matches!(self, Self::P1 | Self::Page | Self::P2 | Self::Incident)
     }
 }
 
@@ -150,11 +184,10 @@ impl BurnRateAlert {
         self.rate(days) * (1.0 - target) < 1.0
     }
 
-    /// Whether the alert fires. Below [`MIN_STREAMS`] in the long window it never does.
+    /// Whether the alert fires: the failure share is too high over both windows, and not by chance alone.
     pub(crate) fn fires(&self, days: u32, target: f64, long: SliCount, short: SliCount) -> bool {
-        let over =
-            |kept: SliCount| kept.burn_rate(target).is_some_and(|burn_rate| burn_rate > self.rate(days));
-        long.total >= MIN_STREAMS && over(long) && over(short)
+        let allowed = self.rate(days) * (1.0 - target);
+        long.exceeds(allowed) && short.exceeds(allowed) && long.proves(allowed)
     }
 }
 
@@ -162,8 +195,12 @@ impl BurnRateAlert {
 pub(crate) const ALERT_WINDOWS: [i64; 7] =
     [5, 30, HOUR_MINUTES, 2 * HOUR_MINUTES, 6 * HOUR_MINUTES, DAY_MINUTES, 3 * DAY_MINUTES];
 
-/// With fewer streams, one or two failures would decide.
-pub(crate) const MIN_STREAMS: u64 = 100;
+/// This many failures are enough for an alert, however many streams there are. With fewer, the lower bound of their
+/// share must exceed the limit.
+pub(crate) const ENOUGH_FAILURES: u64 = 5;
+
+/// One failure may always be chance, also if it is the only stream.
+pub(crate) const FEWEST_FAILURES: u64 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -251,12 +288,15 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_stops_after_recovery_and_needs_enough_streams() {
+    fn an_alert_stops_after_recovery_and_needs_evidence() {
         let [page, ..] = BurnRateAlert::ALL;
         let (bad, good) = (SliCount { good: 80, total: 100 }, SliCount { good: 100, total: 100 });
         assert!(page.fires(30, 0.99, bad, bad));
         assert!(!page.fires(30, 0.99, bad, good));
-        assert!(!page.fires(30, 0.99, SliCount { good: 79, total: 99 }, bad));
+        let one_of_ten = SliCount { good: 9, total: 10 };
+        assert!(!page.fires(30, 0.99, one_of_ten, one_of_ten), "one failure may be chance");
+        let coding = SliCount { good: 109, total: 110 };
+        assert!(BurnRateAlert::ALL.iter().all(|alert| !alert.fires(30, 0.999, coding, coding)));
         assert!(!page.fires(30, 0.99, bad, SliCount::default()));
     }
 }

@@ -1,5 +1,7 @@
 //! Confidence bounds from the binomial distribution.
 
+use super::Z_95;
+
 /// Lower bound with 95 % confidence of the true share, given `count` of `all` observed. The Clopper–Pearson
 /// bound is exact: with few streams it allows for one failure by chance.
 pub(crate) fn lower_bound(count: u64, all: u64) -> f64 {
@@ -45,16 +47,14 @@ fn probabilities(n: u64, p: f64) -> impl Iterator<Item = f64> {
 }
 
 /// Wilson's lower bound. For large counts it differs from the exact one by less than a thousandth.
-fn wilson_bound(count: u64, all: u64) -> f64 {
+pub(crate) fn wilson_bound(count: u64, all: u64) -> f64 {
     let (all, share) = (all as f64, count as f64 / all as f64);
-    let spread = (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
-    (share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)
+    let spread = (share * (1.0 - share) / all + Z_95 * Z_95 / (4.0 * all * all)).sqrt();
+    (share + Z_95 * Z_95 / (2.0 * all) - Z_95 * spread) / (1.0 + Z_95 * Z_95 / all)
 }
 
 /// One-sided error probability of the lower bound.
 const CHANCE: f64 = 0.05;
-/// 95 % quantile of the standard normal distribution.
-const Z: f64 = 1.645;
 /// Largest count for the exact bound. Each term costs a logarithm and a power per halving: about a
 /// millisecond in all.
 const MAX_EXACT: u64 = 1_000;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn where_counts_are_large_the_bound_is_as_good_as_exact() {
+    fn the_bound_of_large_counts_is_close_to_the_exact_one() {
         for all in [1_001, 2_000, 100_000, 10_000_000] {
             let (exact, near) = (lower_bound(1_000, all), wilson_bound(1_000, all));
             assert!(near >= exact && near < exact * 1.001, "{all}: {near}, {exact}");

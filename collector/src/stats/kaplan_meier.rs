@@ -3,6 +3,8 @@
 
 use beacon::{Histogram, RELATIVE_ERROR};
 
+use super::Z_97_5;
+
 /// Waits for an event, some of which were censored before the event.
 pub(crate) struct CensoredWaits<'a> {
     happened: &'a Histogram,
@@ -137,12 +139,10 @@ fn interval(without: f64, variance: f64) -> Option<(f64, f64)> {
     if without <= 0.0 || without >= 1.0 {
         return None;
     }
-    let factor = (Z * variance.sqrt() / without.ln().abs()).exp();
+    let factor = (Z_97_5 * variance.sqrt() / without.ln().abs()).exp();
     Some((1.0 - without.powf(1.0 / factor), 1.0 - without.powf(factor)))
 }
 
-/// 97.5 % quantile of the standard normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
 const ROUNDING: f64 = 1e-12;
 
 #[cfg(test)]

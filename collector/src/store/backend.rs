@@ -69,24 +69,28 @@ impl Backend<'_> {
     pub(crate) fn windows(
         &self,
         asked: &WindowsQuery<'_>,
-        each: impl FnMut(i64, &WindowStats),
+        mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
         match self {
-            Self::File { connection, .. } => reader::windows(connection, asked, each),
+            Self::File { connection, .. } => {
+                reader::windows(connection, asked, [], |start, [], stats| each(start, stats))
+            }
             Self::Cluster(tables) => tables.windows(asked, each),
         }
     }
 
-    /// Calls `each` with the windows that cover the range, and the value of the dimension in each.
-    pub(crate) fn windows_by(
+    /// Calls `each` with the windows that cover the range, and their values of the dimensions.
+    pub(crate) fn windows_by<const N: usize>(
         &self,
         asked: &WindowsQuery<'_>,
-        dimension: Dimension,
-        each: impl FnMut(&str, &WindowStats),
+        by: [Dimension; N],
+        mut each: impl FnMut([&str; N], &WindowStats),
     ) -> Result<(), StoreError> {
         match self {
-            Self::File { connection, .. } => reader::windows_by(connection, asked, dimension, each),
-            Self::Cluster(tables) => tables.windows_by(asked, dimension, each),
+            Self::File { connection, .. } => {
+                reader::windows(connection, asked, by, |_, values, stats| each(values, stats))
+            }
+            Self::Cluster(tables) => tables.windows_by(asked, by, each),
         }
     }
 
@@ -96,12 +100,29 @@ impl Backend<'_> {
         asked: &WindowsQuery<'_>,
         dimension: Dimension,
     ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
-        let mut all_stats: BTreeMap<String, WindowStats> = BTreeMap::new();
-        self.windows_by(asked, dimension, |value, stats| match all_stats.get_mut(value) {
-            Some(known) => known.merge(stats),
-            None => _ = all_stats.insert(value.to_owned(), stats.clone()),
+        let groups = self.grouped_stats(asked, [dimension])?;
+        Ok(groups.into_iter().map(|([value], stats)| (value, stats)).collect())
+    }
+
+    /// Statistics of the range, merged by the values of some dimensions.
+    pub(crate) fn grouped_stats<const N: usize>(
+        &self,
+        asked: &WindowsQuery<'_>,
+        by: [Dimension; N],
+    ) -> Result<BTreeMap<[String; N], WindowStats>, StoreError> {
+        let mut all_stats: BTreeMap<[String; N], WindowStats> = BTreeMap::new();
+        self.windows_by(asked, by, |values, stats| {
+            all_stats.entry(values.map(str::to_owned)).or_default().merge(stats);
         })?;
         Ok(all_stats)
+    }
+
+    /// A number that rises with every counted report. `None` in a cluster, where no collector knows it.
+    pub(crate) fn counted_up_to(&self) -> Result<Option<i64>, StoreError> {
+        match self {
+            Self::File { connection, .. } => reader::counted_up_to(connection).map(Some),
+            Self::Cluster(_) => Ok(None),
+        }
     }
 
     /// All counters since the store was created.

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_lets_go_of_what_is_old() {
+    fn a_steady_clock_lets_old_windows_be_dropped() {
         let mut guard = ClockJumpGuard::new(Some(1_000), 0, hours(0));
         for hour in 1..100 {
             assert!(guard.may_drop(1_000 + hour as i64 * 60, hours(hour)));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_leaps_forward_drops_nothing_for_a_day() {
+    fn a_forward_clock_jump_drops_nothing_for_a_day() {
         let mut guard = ClockJumpGuard::new(Some(1_000), 0, hours(0));
         assert!(guard.may_drop(1_000, hours(0)));
         let leapt = 1_000 + 100 * 365 * 24 * 60;
@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn a_start_days_after_the_last_minute_is_a_leap_too() {
+    fn a_start_days_after_the_last_minute_is_a_clock_jump() {
         assert!(!ClockJumpGuard::new(Some(1_000), 0, hours(0)).may_drop(9_000, hours(0)));
         assert!(ClockJumpGuard::new(None, 0, hours(0)).may_drop(9_000, hours(0)));
     }
 
     #[test]
-    fn a_machine_that_is_off_at_night_lets_go_of_what_is_old() {
+    fn a_machine_that_is_off_at_night_drops_old_windows() {
         let mut minute = 1_000;
         for _ in 0..10 {
             let mut guard = ClockJumpGuard::new(Some(minute), 0, hours(0));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_neither_forgets_a_leap_nor_begins_its_day_again() {
+    fn a_restart_continues_the_wait_after_a_clock_jump() {
         let file = Connection::open_in_memory().unwrap();
         file.execute_batch("CREATE TABLE clock (minute, held); INSERT INTO clock VALUES (1000, 0)").unwrap();
         let mut minute = 900_000;
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_makes_nothing_look_old() {
+    fn a_clock_set_back_makes_no_window_old() {
         let mut guard = ClockJumpGuard::new(Some(9_000), 0, hours(0));
         assert!(guard.may_drop(1_000, hours(1)));
         assert!(!guard.may_drop(9_000, hours(2)), "coming forward again is a leap");

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_covered_by_the_longest_windows_that_stand() {
+    fn a_range_is_covered_by_the_longest_complete_windows() {
         check((30, 200), &[], &[(1, 30, 200)]);
         check((30, 200), &[(60, 60), (60, 120)], &[(1, 30, 60), (60, 60, 180), (1, 180, 200)]);
         check(
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_ends_no_piece() {
+    fn empty_slots_end_no_piece() {
         let standing = [((60, 60), 0), ((60, 180), 0), ((5, 240), 0)];
         let touched = [242, 250].map(|minute| minute / 5 * 5);
         let pieces = cover((3, 302), &standing.into_iter().collect(), |slot| !touched.contains(&slot));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn where_countries_become_known_another_piece_begins() {
+    fn a_piece_ends_where_countries_become_known() {
         let standing = [((60, 0), 0), ((60, 60), 8), ((60, 120), 8)];
         let pieces = cover((0, 180), &standing.into_iter().collect(), |_| false);
         let found: Vec<_> = pieces.iter().map(|piece| (piece.from, piece.to, piece.window_only)).collect();

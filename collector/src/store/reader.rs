@@ -29,44 +29,26 @@ pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Calls `each` with the windows that cover the range, and the first minute of each.
-pub(crate) fn windows(
-    connection: &Connection,
-    asked: &WindowsQuery<'_>,
-    mut each: impl FnMut(i64, &WindowStats),
-) -> Result<(), StoreError> {
-    each_window(connection, asked, None, |start, _, stats| each(start, stats))
-}
-
-/// Calls `each` with the windows that cover the range, and the value of the dimension in each.
-pub(crate) fn windows_by(
-    connection: &Connection,
-    asked: &WindowsQuery<'_>,
-    dimension: Dimension,
-    mut each: impl FnMut(&str, &WindowStats),
-) -> Result<(), StoreError> {
-    each_window(connection, asked, Some(dimension), |_, value, stats| each(value, stats))
-}
-
-fn each_window(
+/// Calls `each` with the windows that cover the range: the first minute of each, and its values of the dimensions.
+pub(crate) fn windows<const N: usize>(
     connection: &Connection,
     WindowsQuery { filter, minutes, longest, metrics }: &WindowsQuery<'_>,
-    by: Option<Dimension>,
-    mut each: impl FnMut(i64, &str, &WindowStats),
+    by: [Dimension; N],
+    mut each: impl FnMut(i64, [&str; N], &WindowStats),
 ) -> Result<(), StoreError> {
     // One snapshot, because the rollup thread completes hours and deletes minutes concurrently.
     let snapshot = connection.unchecked_transaction()?;
-    let value = by.map_or("''", Dimension::name);
+    let values: String = by.iter().map(|dimension| format!(", {}", dimension.name())).collect();
     let in_filter = in_filter(4);
     let minutes_of = format!(
-        "SELECT minute, {value}, stats FROM windows CROSS JOIN series ON series.id = windows.series
+        "SELECT minute, stats{values} FROM windows CROSS JOIN series ON series.id = windows.series
          WHERE ?1 IS NOT NULL AND ?2 = 1 AND minute >= ?3 AND minute < ?4 AND {in_filter}"
     );
     let sums_of = format!(
-        "SELECT start, {value}, stats FROM labels CROSS JOIN sums ON sums.labels = labels.id
+        "SELECT start, stats{values} FROM labels CROSS JOIN sums ON sums.labels = labels.id
          WHERE kept = ?1 AND length = ?2 AND start >= ?3 AND start < ?4 AND {in_filter}"
     );
-    let mask = GroupByMask::of(filter, by);
+    let mask = GroupByMask::of(filter, &by);
     for piece in range_cover(&snapshot, *minutes, *longest)? {
         let query = if piece.length == 1 { &minutes_of } else { &sums_of };
         let mut statement = snapshot.prepare_cached(query)?;
@@ -75,11 +57,21 @@ fn each_window(
             statement.query(with_filter(&[&mask, &piece.length, &piece.from, &piece.to], filter))?;
         while let Some(row) = rows.next()? {
             let stats =
-                WindowStats::decode_only(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
-            each(row.get(0)?, row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?, &stats);
+                WindowStats::decode_only(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?, metrics)?;
+            let mut values = [""; N];
+            for (at, value) in values.iter_mut().enumerate() {
+                *value = row.get_ref(at + 2)?.as_str().map_err(rusqlite::Error::from)?;
+            }
+            each(row.get(0)?, values, &stats);
         }
     }
     Ok(())
+}
+
+/// Position in the journal up to which everything is counted.
+pub(super) fn counted_up_to(connection: &Connection) -> Result<i64, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT applied FROM journal")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }
 
 /// All counters since the store was created.

@@ -194,7 +194,7 @@ mod tests {
     use beacon::StreamReport;
     use rusqlite::params;
 
-    use super::super::reader::windows_by;
+    use super::super::reader::windows;
     use super::*;
     use crate::aggregate::judgement::Judgement;
     use crate::aggregate::metric::Metric;
@@ -241,7 +241,7 @@ mod tests {
         let ask = |filter: &Filter, dimension| {
             let mut groups = BTreeMap::new();
             let asked = WindowsQuery { filter, minutes: (0, 60), longest: 60, metrics: &Metric::ALL };
-            windows_by(&connection, &asked, dimension, |value, stats| {
+            windows(&connection, &asked, [dimension], |_, [value], stats| {
                 *groups.entry(value.to_owned()).or_default() += stats.streams();
             })
             .unwrap();

@@ -31,7 +31,7 @@ async fn ask(collector: &TestCollector, path: &str, headers: &[(&str, &str)]) ->
 }
 
 #[tokio::test]
-async fn without_a_token_only_this_machine_is_answered() {
+async fn without_a_token_only_loopback_requests_are_answered() {
     let collector = TestCollector::new();
     for path in DATA {
         for host in
@@ -48,7 +48,7 @@ async fn without_a_token_only_this_machine_is_answered() {
 }
 
 #[tokio::test]
-async fn with_a_token_only_who_shows_it_is_answered() {
+async fn a_configured_token_is_required_by_every_data_route() {
     let collector = TestCollector::with(|config| config.admin_token = Some(Secret::from(TOKEN)));
     let longer = format!("Bearer {TOKEN}x");
     for path in DATA {

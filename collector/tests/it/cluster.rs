@@ -113,9 +113,11 @@ impl Failing {
     }
 }
 
-/// The body of the next request. `None` at the end of the connection.
+/// The body of the next request, with the values of its parameters in their places. `None` at the end of the
+/// connection.
 fn statement(stream: &mut BufReader<TcpStream>) -> Option<String> {
-    let (mut line, mut length) = (String::new(), 0);
+    let (mut first_line, mut line, mut length) = (String::new(), String::new(), 0);
+    stream.read_line(&mut first_line).ok()?;
     while line != "\r\n" {
         line.clear();
         stream.read_line(&mut line).ok().filter(|read| *read > 0)?;
@@ -125,7 +127,12 @@ fn statement(stream: &mut BufReader<TcpStream>) -> Option<String> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
-    Some(String::from_utf8(body).unwrap())
+    let params =
+        first_line.split(['?', '&', ' ']).filter_map(|pair| pair.strip_prefix("param_")?.split_once('='));
+    let filled = params.fold(String::from_utf8(body).unwrap(), |statement, (name, value)| {
+        statement.replace(&format!("{{{name}:String}}"), &format!("'{value}'"))
+    });
+    Some(filled)
 }
 
 #[tokio::test]

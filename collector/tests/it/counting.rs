@@ -55,7 +55,7 @@ async fn an_open_stream_is_listed_and_counts_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_silent_open_stream_is_settled_as_what_it_said() {
+async fn a_silent_open_stream_is_finalized_as_last_reported() {
     let collector = TestCollector::with(|config| config.settle_after_seconds = 0);
     collector.report(&[open(1, 0)]).await;
     outcomes(&collector, json!({ "abandoned": 1 })).await;
@@ -64,7 +64,7 @@ async fn a_silent_open_stream_is_settled_as_what_it_said() {
 }
 
 #[tokio::test]
-async fn a_later_revision_takes_the_place_of_what_was_counted() {
+async fn a_later_revision_replaces_the_counted_one() {
     let collector = TestCollector::new();
     collector.report(&[revised(1, joined(1, 9_000.0, 8_000.0)), stream(2, 50.0)]).await;
     outcomes(&collector, json!({ "complete": 2 })).await;
@@ -93,7 +93,7 @@ async fn an_earlier_revision_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_settled_stream_that_comes_back_counts_as_what_it_became() {
+async fn a_late_end_of_a_finalized_stream_replaces_its_outcome() {
     let mut collector = TestCollector::with(|config| config.settle_after_seconds = 0);
     collector.report(&[open(1, 0)]).await;
     outcomes(&collector, json!({ "abandoned": 1 })).await;
@@ -109,7 +109,7 @@ async fn a_settled_stream_that_comes_back_counts_as_what_it_became() {
 }
 
 #[tokio::test]
-async fn a_restart_forgets_nothing() {
+async fn a_restart_keeps_all_counts() {
     let mut collector = TestCollector::with(|config| {
         config.limits = Limits { models: 1, ..Limits::default() };
     });
@@ -135,7 +135,7 @@ async fn a_restart_forgets_nothing() {
 }
 
 #[tokio::test]
-async fn what_probes_cost_is_told_as_soon_as_their_clocks_suffice() {
+async fn probe_overhead_appears_once_clocks_are_precise_enough() {
     let mut collector = TestCollector::new();
     let costing = |id, chunks_ms, clock_resolution_ms| {
         let memory_bytes = Some(196_608);
@@ -290,7 +290,7 @@ async fn every_required_metric_and_bucket_is_there() {
 
 /// `increase()` sees nothing of a counter that begins with what it is to see.
 #[tokio::test]
-async fn what_alerts_watch_is_there_before_it_happens() {
+async fn counters_used_by_alerts_exist_from_the_start() {
     let collector = TestCollector::with(|config| config.limits.models = 1);
     let dropped = |reason: &str| format!("llm_rum_probe_dropped_total{{reason=\"{reason}\"}}");
     let overflow =

@@ -28,7 +28,7 @@ fn the_example_configuration_is_good_but_for_its_token() {
 
 #[test]
 fn the_rules_are_those_of_the_default_targets() {
-    let rules = collector::rules(&Config::default()).unwrap();
+    let rules = collector::rules(&Config::default()).text;
     assert_eq!(fs::read_to_string(file("slo.yml")).unwrap(), rules, "`llm-rum rules > deploy/slo.yml`");
 }
 
@@ -56,7 +56,7 @@ fn member_of_a_cluster() -> TestCollector {
 }
 
 #[tokio::test]
-async fn alerts_ask_for_metrics_that_there_are() {
+async fn alerts_query_only_existing_metrics() {
     let collector = TestCollector::with(|config| config.limits.models = 1);
     // One of everything that may go wrong: a metric without a series is not there.
     let dropped = Some(Dropped { send_failed: 1, ..Dropped::default() });

@@ -42,7 +42,7 @@ async fn how_streams_ended_over_time_adds_up_to_the_summary() {
 }
 
 #[tokio::test]
-async fn percentiles_do_not_improve_when_users_give_up() {
+async fn percentiles_do_not_improve_when_users_leave() {
     let collector = TestCollector::new();
     let patient: Vec<_> = (1..=20).map(|n| stream(n, n as f64 * 500.0)).collect();
     collector.report(&patient).await;
@@ -83,7 +83,7 @@ async fn percentiles_do_not_improve_when_users_give_up() {
 }
 
 #[tokio::test]
-async fn the_curve_of_leaving_counts_who_still_waits() {
+async fn the_abandonment_curve_counts_users_still_waiting() {
     let collector = TestCollector::new();
     let mut reports: Vec<_> = (1..=60).map(|n| stream(n, 1_000.0)).collect();
     reports.extend((100..120).map(|n| censored_wait(n, Outcome::Abandoned, 500.0)));

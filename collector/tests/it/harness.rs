@@ -102,7 +102,13 @@ impl TestCollector {
     }
 
     pub(crate) async fn report(&self, reports: &[StreamReport]) {
-        let answer = self.post(json!({ "reports": reports }).to_string()).await;
+        self.report_as("demo", reports).await;
+    }
+
+    /// Sends reports with the key of a site.
+    pub(crate) async fn report_as(&self, key: &str, reports: &[StreamReport]) {
+        let body = json!({ "reports": reports }).to_string();
+        let answer = self.send(beacon_request(key).body(body.into()).unwrap()).await;
         assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.body);
     }
 

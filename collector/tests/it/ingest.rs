@@ -50,7 +50,7 @@ async fn send(collector: &TestCollector, codings: &[&str], body: impl Into<Body>
 }
 
 #[tokio::test]
-async fn a_packed_body_counts_as_what_it_holds() {
+async fn a_compressed_body_counts_as_its_content() {
     let collector = TestCollector::new();
     for (coding, body) in
         [("gzip", gzip(&beacon(1))), ("GZIP", gzip(&beacon(2))), ("deflate", zlib(&beacon(3)))]
@@ -62,7 +62,7 @@ async fn a_packed_body_counts_as_what_it_holds() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_packed_as_it_says_is_refused() {
+async fn a_body_with_a_wrong_content_encoding_is_refused() {
     let collector = TestCollector::new();
     let packed = gzip(&beacon(1));
     let cut = packed[..packed.len() - 1].to_vec();
@@ -87,7 +87,7 @@ async fn a_body_that_is_not_packed_as_it_says_is_refused() {
 }
 
 #[tokio::test]
-async fn only_one_known_coding_is_unpacked() {
+async fn only_one_known_content_coding_is_decoded() {
     let collector = TestCollector::new();
     let unknown: [&[&str]; 7] =
         [&["br"], &["zstd"], &["identity"], &[""], &["gzip, gzip"], &["gzip", "gzip"], &["deflate", "gzip"]];
@@ -99,7 +99,7 @@ async fn only_one_known_coding_is_unpacked() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_refused_at_the_length_that_it_may_have() {
+async fn a_compression_bomb_is_refused_at_the_body_limit() {
     let collector = TestCollector::new();
     for bytes in [256 * 1024 + 1, 100_000_000] {
         send(&collector, &["gzip"], gzip(&vec![b' '; bytes])).await.refused(413, "body_too_large");
@@ -111,7 +111,7 @@ async fn a_bomb_is_refused_at_the_length_that_it_may_have() {
 }
 
 #[tokio::test]
-async fn bodies_that_do_not_fit_into_memory_together_are_sent_away() {
+async fn bodies_over_the_shared_memory_limit_are_refused() {
     let collector = TestCollector::with(|config| config.ingest.bodies_bytes = 1_000);
     let long = json!({ "reports": [stream(1, 100.0)], "later": "x".repeat(1_000) }).to_string();
     let answer = collector.post(long).await;
@@ -125,7 +125,7 @@ async fn bodies_that_do_not_fit_into_memory_together_are_sent_away() {
 
 /// Some bodies are all under way before any of them goes on.
 #[tokio::test]
-async fn a_packed_body_takes_no_more_room_than_has_come() {
+async fn a_compressed_body_is_charged_for_received_bytes_only() {
     let collector = TestCollector::with(|config| config.ingest.bodies_bytes = 300_000);
     let packed = Bytes::from(gzip(&vec![b' '; 262_000]));
     let all_have_begun = Arc::new(Barrier::new(20));
@@ -145,7 +145,7 @@ async fn a_packed_body_takes_no_more_room_than_has_come() {
 }
 
 #[tokio::test]
-async fn a_site_that_sends_too_much_is_told_when_to_come_back() {
+async fn a_site_over_its_rate_gets_retry_after() {
     let collector = TestCollector::with(|config| {
         config.sites[0].rate = Some(Rate { per_second: 1, burst: Some(3) });
     });
@@ -166,7 +166,7 @@ async fn a_site_that_sends_too_much_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn what_is_no_beacon_uses_up_no_sites_rate() {
+async fn an_invalid_body_uses_no_rate_of_a_site() {
     let collector = TestCollector::with(|config| {
         config.sites[0].rate = Some(Rate { per_second: 1, burst: Some(1) });
     });
@@ -181,7 +181,7 @@ async fn what_is_no_beacon_uses_up_no_sites_rate() {
 }
 
 #[tokio::test]
-async fn a_mistaken_key_can_be_read_by_the_page_that_has_it() {
+async fn a_page_can_read_that_its_site_key_is_unknown() {
     let collector = TestCollector::new();
     let request = Request::post("/v1/beacons?site=dmeo").header("origin", "https://shop.example");
     let answer = collector.send(request.body(Body::from("{}")).unwrap()).await;
@@ -190,7 +190,7 @@ async fn a_mistaken_key_can_be_read_by_the_page_that_has_it() {
 }
 
 #[tokio::test]
-async fn what_is_of_no_user_is_refused_by_reason() {
+async fn beacons_of_bots_and_tests_are_refused_by_reason() {
     let collector = TestCollector::with(|config| {
         config.sites[0].filters = Filters { own_tests: vec!["shop-e2e".into()], ..Filters::default() };
     });
@@ -226,7 +226,7 @@ async fn pages_of_this_machine_are_not_filtered_unless_asked_for() {
 
 /// Also after a restart, when all that is known is what the journal holds.
 #[tokio::test]
-async fn a_page_is_of_the_browser_that_sent_its_report() {
+async fn a_page_gets_the_browser_that_sent_its_report() {
     let mut collector = TestCollector::new();
     let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0";
     let brave = Page { browser: Some("Brave".into()), ..Page::default() };

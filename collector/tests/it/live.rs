@@ -90,7 +90,7 @@ async fn a_snapshot_agrees_with_the_other_answers() {
 }
 
 #[tokio::test]
-async fn more_than_is_remembered_is_not_told_of_as_a_minute() {
+async fn live_covers_fewer_seconds_if_fewer_ids_are_remembered() {
     let collector = TestCollector::with(|config| {
         config.dedupe.ids = 20;
         config.store.streams_kept = 10;
@@ -106,7 +106,7 @@ async fn more_than_is_remembered_is_not_told_of_as_a_minute() {
 }
 
 #[tokio::test]
-async fn events_go_on_and_tell_what_comes() {
+async fn live_events_continue_and_follow_new_reports() {
     let collector = TestCollector::new();
     let mut listener = Listener::of(&collector, "/v1/live").await;
     let mut of_coding = Listener::of(&collector, "/v1/live?use_case=coding").await;
@@ -125,7 +125,7 @@ async fn events_go_on_and_tell_what_comes() {
 }
 
 #[tokio::test]
-async fn who_reads_slowly_misses_events_and_holds_nobody_up() {
+async fn a_slow_listener_misses_events_and_delays_no_other() {
     let collector = TestCollector::new();
     let mut slow = Listener::of(&collector, "/v1/live").await;
     let mut quick = Listener::of(&collector, "/v1/live").await;
@@ -144,7 +144,7 @@ async fn who_reads_slowly_misses_events_and_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn as_many_may_listen_as_there_are_places() {
+async fn listeners_over_the_limit_are_refused() {
     let collector = TestCollector::new();
     let mut listeners = Vec::new();
     for at in 0..64 {
@@ -168,7 +168,7 @@ async fn as_many_may_listen_as_there_are_places() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_before_anything_streams() {
+async fn an_invalid_live_query_is_refused_before_any_event() {
     let collector = TestCollector::new();
     for path in ["/v1/live?range=1h", "/v1/live?limit=5", "/v1/live?site=a&site=b"] {
         collector.get(path).await.refused(400, "bad_query");

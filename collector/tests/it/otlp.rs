@@ -172,7 +172,7 @@ async fn a_busy_endpoint_gets_the_same_push_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_not_there_stops_nothing() {
+async fn an_unreachable_otlp_endpoint_stops_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

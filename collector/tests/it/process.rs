@@ -69,7 +69,7 @@ fn readiness_fails_before_a_stop_while_beacons_are_accepted() {
 
 /// Whoever is told to stop before it listens for signals is killed with its requests.
 #[test]
-fn a_collector_that_says_it_listens_can_be_told_to_stop() {
+fn a_collector_that_says_it_listens_can_be_stopped() {
     let folder = TempDir::new().unwrap();
     let process = Process::start(folder.path());
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.child.id())).unwrap();
@@ -91,7 +91,7 @@ fn a_second_collector_on_the_same_folder_is_refused() {
 }
 
 #[test]
-fn it_does_not_listen_to_the_network_without_a_token() {
+fn the_collector_refuses_the_network_without_a_token() {
     let folder = TempDir::new().unwrap();
     let refused = run(&["serve", "--listen", "0.0.0.0:0", "--data", folder.path().to_str().unwrap()]);
     assert!(!refused.status.success());

@@ -91,7 +91,7 @@ async fn queries_return_the_targets_of_the_use_case_of_the_streams() {
 }
 
 #[tokio::test]
-async fn an_empty_collector_answers_every_question() {
+async fn an_empty_collector_answers_every_query() {
     let collector = TestCollector::new();
     let summary = collector.json("/v1/summary?range=24h").await;
     assert_eq!(summary["streams"], 0);
@@ -422,7 +422,7 @@ async fn every_query_route_is_described_with_what_it_refuses() {
 
 proptest! {
     #[test]
-    fn no_question_makes_it_fail(
+    fn no_query_makes_the_collector_fail(
         route in prop::sample::select(vec![
             "summary", "timeseries", "histogram", "heatmap", "breakdown", "compare", "abandonment",
             "integrity", "streams",
@@ -438,7 +438,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_question_that_cannot_be_is_refused() {
+async fn an_invalid_query_is_refused() {
     let collector = TestCollector::new();
     for path in [
         "/v1/summary?range=2h",

@@ -59,7 +59,7 @@ impl Ingest {
 }
 
 #[tokio::test]
-async fn every_field_may_be_what_the_table_says_and_nothing_beyond() {
+async fn every_field_accepts_exactly_the_range_of_the_table() {
     let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
     let mut checked = 0;
     for (fields, may_be) in table() {
@@ -107,7 +107,7 @@ fn the_table_has_every_field() {
 }
 
 #[tokio::test]
-async fn fields_that_nobody_knows_are_counted_by_site_over_a_restart() {
+async fn unknown_fields_are_counted_by_site_over_a_restart() {
     let mut collector = TestCollector::new();
     let unknown = with(1, "later", &json!({ "deep": [1, 2] }));
     assert_eq!(collector.post(unknown.to_string()).await.status, 204);

@@ -56,7 +56,7 @@ async fn a_body_that_is_not_json_is_refused() {
 }
 
 #[tokio::test]
-async fn a_field_that_cannot_be_is_named() {
+async fn an_impossible_field_is_named() {
     let collector = TestCollector::new();
     let long = "x".repeat(129);
     let cases = [
@@ -375,7 +375,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_bytes_make_it_panic_or_fail(body in prop_oneof![
+    fn no_bytes_make_the_collector_panic_or_fail(body in prop_oneof![
         prop::collection::vec(any::<u8>(), 0..300),
         mangled(),
     ]) {

@@ -66,7 +66,7 @@ async fn a_replay_of_listed_streams_gives_the_same_summary() {
 }
 
 #[test]
-fn foul_lines_are_counted_by_reason_and_set_the_exit_code() {
+fn invalid_lines_are_counted_by_reason_and_set_the_exit_code() {
     let output = replay(fixture("replay-foul.jsonl").to_str().unwrap(), &[]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let replayed = answer(&output);

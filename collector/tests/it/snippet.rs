@@ -34,7 +34,7 @@ async fn an_address_that_is_no_origin_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_read_must_name_a_key() {
+async fn the_snippet_page_hides_the_key_from_unauthorized_readers() {
     let token = Secret::from("0123456789abcdef0123");
     let collector = TestCollector::with(|config| config.admin_token = Some(token));
     let page = ask(&collector, "/snippet", "rum.example").await;

@@ -20,7 +20,7 @@ fn fill(store: &Connection) {
 }
 
 #[tokio::test]
-async fn space_that_is_given_up_goes_back_while_beacons_are_answered() {
+async fn freed_space_is_returned_while_beacons_are_answered() {
     let mut collector = TestCollector::new();
     collector.report(&[stream(0, 100.0)]).await;
     collector.until("/v1/summary", |summary| summary["streams"] == 1).await;

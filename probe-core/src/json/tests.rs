@@ -18,7 +18,7 @@ fn name(text: &str) -> String {
 }
 
 #[test]
-fn what_is_not_taken_is_skipped() {
+fn unread_values_are_skipped() {
     let text = br#" { "a" : [1, {"b":"}"}], "b" : -1.5e3 , "c":{"d":[[]]}, "n" : 7 } "#;
     let mut seen = ABSENT;
     let mut json = Json::new(text);
@@ -32,7 +32,7 @@ fn what_is_not_taken_is_skipped() {
 }
 
 #[test]
-fn a_fault_behind_what_was_asked_for_is_seen() {
+fn a_fault_after_the_last_read_value_is_found() {
     for text in [r#"{"n":7"#, r#"{"n":7,}"#, r#"{"n":7}}"#, r#"{"n":7 "m":8}"#, r#"{"n":7,"s":"\x"}"#] {
         let mut json = Json::new(text.as_bytes());
         let mut seen = ABSENT;
@@ -59,7 +59,7 @@ fn a_key_is_the_same_word_wherever_it_stands() {
 }
 
 #[test]
-fn null_false_and_an_empty_string_say_nothing() {
+fn null_false_and_an_empty_string_are_absent() {
     for (text, expected) in
         [(r#""a""#, true), (r#""""#, false), ("null", false), ("false", false), ("0", true), ("{}", true)]
     {
@@ -79,7 +79,7 @@ fn durations_and_counts_are_exact() {
 }
 
 #[test]
-fn a_number_that_no_double_holds_stays_finite() {
+fn a_number_beyond_any_double_stays_finite() {
     assert_eq!(number("1e999999999999"), f64::MAX);
     assert_eq!(number("1e-999999999999"), 0.0);
     assert_eq!(number(&format!("0.{}1", "0".repeat(1000))), 0.0);
@@ -97,7 +97,7 @@ fn only_a_string_in_the_shape_of_a_name_is_a_name() {
 }
 
 #[test]
-fn nesting_ends_somewhere() {
+fn nesting_deeper_than_128_is_invalid() {
     for (depth, expected) in [(128, true), (129, false)] {
         assert_eq!(is_json(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))), expected);
     }
@@ -115,14 +115,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn it_takes_what_serde_json_takes(text in almost_json()) {
+    fn the_scanner_accepts_exactly_valid_json(text in almost_json()) {
         // Numbers beyond a double are JSON by the grammar, but serde_json refuses them.
         let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
         prop_assert_eq!(is_json(&text), theirs, "{}", text);
     }
 
     #[test]
-    fn it_reads_the_numbers_that_rust_reads(whole in 0..1u64 << 40, decimals in 0..1000u32, scale in -9..9i32) {
+    fn the_scanner_reads_numbers_as_rust_does(whole in 0..1u64 << 40, decimals in 0..1000u32, scale in -9..9i32) {
         let text = format!("{whole}.{decimals:03}e{scale}");
         let expected = text.parse::<f64>().unwrap();
         let read = number(&text);

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn a_query_with_unknown_steps_is_refused() {
         for query in ["steps=evnt", "steps=hex=0", "step=event", "header=x", "status=ok", "steps=hex=zz"] {
             assert!(parse(query).is_err(), "{query}");
         }

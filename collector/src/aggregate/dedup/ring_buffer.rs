@@ -89,7 +89,7 @@ mod tests {
     proptest! {
         /// Rounds of some pushes and some pops.
         #[test]
-        fn a_row_is_what_a_queue_of_the_standard_library_is(
+        fn the_ring_buffer_behaves_like_a_standard_queue(
             turns in prop::collection::vec((0..3_000_usize, 0..3_000_usize), 1..12),
         ) {
             let (mut row, mut queue) = (RingBuffer::new(), VecDeque::new());

@@ -126,7 +126,7 @@ fn reports() -> impl Strategy<Value = Vec<StreamReport>> {
 
 proptest! {
     #[test]
-    fn tallies_merge_in_any_order_and_grouping(a in reports(), b in reports(), c in reports()) {
+    fn window_stats_merge_in_any_order_and_grouping(a in reports(), b in reports(), c in reports()) {
         let merged = |parts: &[&WindowStats]| {
             let mut all = WindowStats::default();
             parts.iter().for_each(|part| all.merge(part));

@@ -174,7 +174,7 @@ fn a_compared_period_has_as_many_steps_by_default() {
 }
 
 #[test]
-fn no_window_reaches_over_a_step() {
+fn no_window_crosses_a_step() {
     let filter = Filter::default();
     for (range, step_ms, longest) in [
         ("30d", None, 1_440),

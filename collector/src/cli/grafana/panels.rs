@@ -5,6 +5,7 @@ use super::promql::{CHOSEN, IN_FLIGHT_CAP, percentiles, quantile, rate};
 use super::targets::target_lines;
 use super::{engines, throughput};
 use crate::aggregate::metric::{Metric, MetricDefinition, Unit, measured_by_default};
+use crate::aggregate::own_edges::OwnEdges;
 use crate::cli::prometheus_rules::{ELIGIBLE, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
@@ -125,19 +126,19 @@ fn sides() -> Vec<Panel> {
 /// Burn rates of all budgets. Above 1, the budget does not last its period.
 fn budgets(config: &Config) -> Vec<Panel> {
     let mut panels = Vec::new();
+    let own_edges = OwnEdges::of(config);
     for objective in Objective::ALL {
         let (mut questions, mut untold) = (Vec::new(), Vec::new());
         for mut profile in profiles(config) {
             let Some(target) = objective.share(&profile.targets) else { continue };
             profile.labels.push_str(",site=~\"$site\"");
-            match profile.shares(objective) {
-                Ok(Some(shares)) => {
-                    let burn_rate = format!("({}) / {}", shares.over("1h", objective), rounded(1.0 - target));
+            match profile.shares(objective, &own_edges) {
+                Ok(shares) => {
+                    let burn_rate = format!("({}) / {}", shares.over("1h"), rounded(1.0 - target));
                     // A use case may be any text, and Grafana replaces text in double braces.
                     let use_case = profile.use_case.replace("{{", "{ {");
                     questions.push(asked(burn_rate, &format!("{{{{site}}}} {use_case}")));
                 }
-                Ok(None) => {}
                 Err(no_rule) => untold.push(format!(" Left out: {no_rule}.")),
             }
         }

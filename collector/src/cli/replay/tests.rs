@@ -67,7 +67,7 @@ fn the_latest_revision_counts_whatever_the_order_of_lines() {
 }
 
 #[test]
-fn each_foul_line_counts_by_reason_and_none_stops_the_rest() {
+fn each_invalid_line_counts_by_reason_and_stops_no_other() {
     let mut config = Config::default();
     config.ingest.body_bytes = 2_000;
     let lines = [
@@ -118,7 +118,7 @@ fn a_line_belongs_to_the_given_site() {
 }
 
 #[test]
-fn memory_is_bounded_by_what_a_collector_remembers() {
+fn replay_remembers_as_many_streams_as_a_collector() {
     let mut config = Config::default();
     config.dedupe.ids = 10;
     config.store.streams_kept = 5;

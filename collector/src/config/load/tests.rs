@@ -11,7 +11,7 @@ fn mistakes_in(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn no_configuration_is_a_good_one() {
+fn an_empty_configuration_is_valid() {
     assert_eq!(mistakes_in("", &[]), [""; 0]);
     assert_eq!(mistakes_in("", &[("PATH", "/bin"), ("LLM_RUM_UPSTREAM_KEY", "k")]), [""; 0]);
 }
@@ -183,7 +183,7 @@ fn a_mistake_has_its_line_and_its_remedy() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_refused() {
+fn a_configuration_file_that_is_not_utf8_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for (bytes, line) in [(&b"listen = '127.0.0.1:1'\nx = '\xff'"[..], 2), (b"\xff\xfel\0i\0", 1)] {
         fs::write(file.path(), bytes).unwrap();
@@ -290,7 +290,7 @@ fn a_default_beside_a_shorter_target_is_no_mistake() {
 }
 
 #[test]
-fn the_environment_goes_over_the_file() {
+fn the_environment_overrides_the_file() {
     let environment = [
         ("LLM_RUM__LISTEN", "127.0.0.1:99"),
         ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
@@ -400,7 +400,7 @@ fn a_token_is_not_shown() {
 }
 
 #[test]
-fn a_remedy_is_in_the_words_of_the_file() {
+fn a_remedy_uses_the_words_of_the_file() {
     let site = "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n";
     let sections = [
         (

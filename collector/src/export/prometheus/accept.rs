@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_does_not_ask_for_protobuf_gets_text() {
+    fn a_scrape_that_does_not_ask_for_protobuf_gets_text() {
         for accept in [
             "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
             "*/*",

@@ -106,7 +106,7 @@ mod tests {
     fn buckets_become_spans_and_differences() {
         let mut buckets = Buckets::default();
         for (seconds, times) in [(0.0, 3), (0.5, 2), (0.53, 5), (2.0, 1)] {
-            (0..times).for_each(|_| buckets.record(&[], seconds));
+            (0..times).for_each(|_| buckets.record(&[], &[], seconds));
         }
         let expected = [
             (5, "Varint(6)".to_owned()),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_takes_its_place_is_read_and_a_broken_one_is_left() {
+    fn a_replaced_country_file_is_read_unless_it_is_broken() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("countries.mmdb");
         // The lengths differ: the file system's clock may not advance for some milliseconds.

@@ -43,7 +43,7 @@ fn check(bytes: &[u8], country: Option<Country>, report: StreamReport) {
 }
 
 #[test]
-fn a_report_with_every_field_and_one_with_none_come_back() {
+fn full_and_empty_reports_are_the_same_after_decoding() {
     let cloned = StreamReport { observed: Observed::Arrival, ..full() };
     for report in [full(), cloned, StreamReport::new("0".repeat(32))] {
         check(&written(&report), None, report);
@@ -51,7 +51,7 @@ fn a_report_with_every_field_and_one_with_none_come_back() {
 }
 
 #[test]
-fn what_was_left_out_comes_back_and_is_no_report() {
+fn discarded_counts_are_decoded_and_are_no_report() {
     let discarded = Discarded { sampled_out: 300, ignored_fields: u64::MAX };
     let mut bytes = Vec::new();
     write_discarded(discarded, &mut bytes);
@@ -63,7 +63,7 @@ fn what_was_left_out_comes_back_and_is_no_report() {
 }
 
 #[test]
-fn a_country_comes_back_and_one_that_there_is_not_is_no_report() {
+fn a_country_is_decoded_and_an_unknown_one_refused() {
     let (mut bytes, report) = (Vec::new(), full());
     let country = Country::of_code("DE");
     write(u128::from_str_radix(&report.id, 16).unwrap(), country, &report, &mut bytes);
@@ -79,13 +79,13 @@ fn the_json_of_earlier_versions_is_read_as_well() {
 }
 
 #[test]
-fn it_is_less_than_half_of_the_json() {
+fn a_record_is_smaller_than_half_of_its_json() {
     let (bytes, json) = (written(&full()).len(), serde_json::to_string(&full()).unwrap().len());
     assert!(bytes * 2 < json, "{bytes} of {json}");
 }
 
 #[test]
-fn what_is_cut_or_longer_is_no_report() {
+fn a_record_of_the_wrong_length_or_layout_is_refused() {
     let mut bytes = written(&full());
     for cut in 0..bytes.len() {
         assert_eq!(read(&bytes[..cut]), None, "cut at {cut}");
@@ -100,21 +100,21 @@ fn what_is_cut_or_longer_is_no_report() {
 
 proptest! {
     #[test]
-    fn whatever_stands_behind_a_layout_is_a_record_or_none(
+    fn any_bytes_after_a_layout_are_a_record_or_none(
         layout in 0..4_u8, rest in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let _either = reread(&[&[layout], rest.as_slice()].concat());
     }
 
     #[test]
-    fn any_duration_comes_back_to_the_last_bit(duration in any::<f64>()) {
+    fn any_duration_is_decoded_to_the_last_bit(duration in any::<f64>()) {
         let report = StreamReport { ttft_ms: Some(duration), ..full() };
         let back = read(&written(&report)).unwrap().report;
         prop_assert_eq!(back.ttft_ms.map(f64::to_bits), Some(duration.to_bits()));
     }
 
     #[test]
-    fn any_change_is_survived(at in any::<prop::sample::Index>(), with in any::<[u8; 9]>()) {
+    fn a_changed_record_never_panics(at in any::<prop::sample::Index>(), with in any::<[u8; 9]>()) {
         let mut bytes = written(&full());
         let at = at.index(bytes.len() - with.len());
         bytes[at..at + with.len()].copy_from_slice(&with);

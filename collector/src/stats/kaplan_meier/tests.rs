@@ -115,7 +115,7 @@ fn split(waits: &[(f64, bool)]) -> (Vec<f64>, Vec<f64>) {
 proptest! {
     /// The waits are limited to 26, since the product of 26 factors up to 26 is below 2^128.
     #[test]
-    fn it_is_the_exact_estimate_of_waits_on_the_buckets(raw in waits(27)) {
+    fn the_quantile_is_the_exact_estimate_on_buckets(raw in waits(27)) {
         // Replaces waits by bucket numbers: within a bucket the convention decides the order.
         let on_buckets: Vec<_> =
             raw.iter().map(|(wait, cut_short)| (f64::from(Histogram::index_of(*wait)), *cut_short)).collect();
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_who_leaves_makes_the_others_look_faster(raw in waits(400)) {
+    fn a_censored_wait_lowers_no_percentile(raw in waits(400)) {
         let (happened, cut_short) = split(&raw);
         let all = histogram(&happened);
         for q in [0.05, 0.5, 0.95, 0.99] {
@@ -174,7 +174,7 @@ proptest! {
 
 /// Simulates 20,000 users with random patience and random server times.
 #[test]
-fn leavers_hide_a_slow_tail_that_the_estimate_shows() {
+fn the_estimate_shows_a_slow_tail_that_abandonment_hides() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut uniform = || {
         state ^= state << 13;

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_leave_piece_by_piece_and_none_is_left_out() {
+    fn rollups_are_read_in_pieces_without_gaps() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = outbox(folder.path(), 5);
         let span = &outbox.spans(true).unwrap()[0];
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_have_changed_since_are_not_said_to_stand() {
+    fn a_rollup_that_changed_again_is_not_published_as_complete() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = outbox(folder.path(), 1);
         let recheck = || {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_is_told_not_to_stand_is_told_to_when_it_does() {
+    fn an_incomplete_span_is_published_again_once_complete() {
         let folder = tempfile::tempdir().unwrap();
         let mut outbox = outbox(folder.path(), 1);
         let mut spans = outbox.spans(true).unwrap();

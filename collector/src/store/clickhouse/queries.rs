@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use beacon::Outcome;
 
-use super::client::{Client, quote};
+use super::client::{Client, Params};
 use super::rows::{self, stats_columns};
 use super::schema::SLOT;
 use crate::aggregate::dimension::{Dimension, UNKNOWN, columns};
@@ -42,53 +42,55 @@ impl ClusterTables {
         asked: &WindowsQuery<'_>,
         mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, None, |start, _, stats| each(start, stats))
+        self.sums(asked, [], |start, [], stats| each(start, stats))
     }
 
-    /// Calls `each` with the sums over the range, and the value of the dimension in each.
-    pub(in crate::store) fn windows_by(
+    /// Calls `each` with the sums over the range, and their values of the dimensions.
+    pub(in crate::store) fn windows_by<const N: usize>(
         &self,
         asked: &WindowsQuery<'_>,
-        dimension: Dimension,
-        mut each: impl FnMut(&str, &WindowStats),
+        by: [Dimension; N],
+        mut each: impl FnMut([&str; N], &WindowStats),
     ) -> Result<(), StoreError> {
-        self.sums(asked, Some(dimension), |_, value, stats| each(value, stats))
+        self.sums(asked, by, |_, values, stats| each(values, stats))
     }
 
-    fn sums(
+    /// Without dimensions, sums keep the starts of their windows.
+    fn sums<const N: usize>(
         &self,
         asked: &WindowsQuery<'_>,
-        by: Option<Dimension>,
-        mut each: impl FnMut(i64, &str, &WindowStats),
+        by: [Dimension; N],
+        mut each: impl FnMut(i64, [&str; N], &WindowStats),
     ) -> Result<(), StoreError> {
         let pieces = self.pieces(asked)?;
         if pieces.is_empty() {
             return Ok(());
         }
-        let mask = GroupByMask::of(asked.filter, by);
-        let (start, value) = match by.map(|by| (by.is_window_only(), by.name())) {
-            Some((true, column)) => ("0", format!("if({column} = '', '{UNKNOWN}', {column})")),
-            Some((false, column)) => ("0", column.to_owned()),
-            None => ("start", "''".to_owned()),
-        };
-        let mut query = format!("SELECT {start} AS at, {value} AS value");
+        let mask = GroupByMask::of(asked.filter, &by);
+        let start = if N == 0 { "start" } else { "0" };
+        let values = by.map(|by| match (by.is_window_only(), by.name()) {
+            (true, column) => format!("if({column} = '', '{UNKNOWN}', {column})"),
+            (false, column) => column.to_owned(),
+        });
+        let mut query = format!("SELECT {start} AS at, [{}]::Array(String) AS groups", values.join(", "));
         for (name, sum, _) in stats_columns(asked.metrics) {
             let _infallible = write!(query, ", {sum}({name})");
         }
+        let mut params = Params::default();
         let pieces: Vec<_> =
-            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, mask)).collect();
+            pieces.iter().map(|(collector, piece)| of_piece(collector, piece, mask, &mut params)).collect();
         // The condition uses only columns of the key, which all versions of a row share. `PREWHERE` can
         // therefore filter before `FINAL` picks the last version, and only matching rows are read as a whole.
         let _infallible = write!(
             query,
-            " FROM {} FINAL PREWHERE ({}){} GROUP BY at, value ORDER BY at, value",
+            " FROM {} FINAL PREWHERE ({}){} GROUP BY at, groups ORDER BY at, groups",
             self.client.table("windows"),
             pieces.join(" OR "),
-            in_filter(asked.filter)
+            in_filter(asked.filter, &mut params)
         );
-        self.client.query(&query)?.lines().try_for_each(|line| {
-            let (start, value, stats) = rows::summed(line, asked.metrics)?;
-            each(start, &value, &stats);
+        self.client.query(&query, &params)?.lines().try_for_each(|line| {
+            let (start, values, stats) = rows::summed::<N>(line, asked.metrics)?;
+            each(start, values.each_ref().map(String::as_str), &stats);
             Ok(())
         })
     }
@@ -105,7 +107,7 @@ impl ClusterTables {
         );
         let mut known: BTreeMap<String, Spans> = BTreeMap::new();
         rows::each(
-            &self.client.query(&query)?,
+            &self.client.query(&query, &Params::default())?,
             |(collector, length, start, stands, window_only): (String, i64, i64, u8, u8)| {
                 let Spans { standing, touched } = known.entry(collector).or_default();
                 // A complete hour says nothing about its parts: each five minutes with data have a row of
@@ -133,7 +135,8 @@ impl ClusterTables {
         let table = self.client.table("counts");
         let query = format!("SELECT kind, site, word, sum(n) FROM {table} FINAL GROUP BY kind, site, word");
         let (mut counts, mut counted) = (BTreeMap::new(), 0);
-        rows::each(&self.client.query(&query)?, |(kind, site, word, n): (String, String, String, u64)| {
+        let answer = self.client.query(&query, &Params::default())?;
+        rows::each(&answer, |(kind, site, word, n): (String, String, String, u64)| {
             // Skips kinds that only a later version knows.
             match Kind::ALL.into_iter().find(|known| known.as_str() == kind) {
                 Some(COUNTED) => counted = n,
@@ -149,16 +152,17 @@ impl ClusterTables {
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
         let dimensions = columns(Dimension::all());
+        let mut params = Params::default();
         // Revisions can arrive out of order.
         let query = format!(
             "SELECT count() FROM (
                 SELECT argMax((is_open, received_ms, {dimensions}), (rev, collector, place)) AS latest
                 FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
              WHERE latest.1 AND latest.2 > {from_ms} AND {}",
-            in_latest(filter, 3),
+            in_latest(filter, 3, &mut params),
         );
         let mut open = 0;
-        rows::each(&self.client.query(&query)?, |[count]: [u64; 1]| {
+        rows::each(&self.client.query(&query, &params)?, |[count]: [u64; 1]| {
             open = count;
             Ok(())
         })?;
@@ -173,16 +177,17 @@ impl ClusterTables {
     ) -> Result<RecentActivity, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), now_ms - ms);
         let dimensions = columns(Dimension::all());
+        let mut params = Params::default();
         let query = format!(
             "SELECT latest.2 AS outcome, count() FROM (
                 SELECT argMax((is_open, outcome, received_ms, {dimensions}), (rev, collector, place)) AS latest
                 FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
              WHERE latest.3 > {from_ms} AND latest.3 <= {now_ms} AND {} AND {} GROUP BY outcome",
             self.has_ended("latest.1", "latest.3", now_ms),
-            in_latest(filter, 4),
+            in_latest(filter, 4, &mut params),
         );
         let mut ended = BTreeMap::new();
-        rows::each(&self.client.query(&query)?, |(word, count): (String, u64)| {
+        rows::each(&self.client.query(&query, &params)?, |(word, count): (String, u64)| {
             // Skips outcomes that only a later version knows.
             let known = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
             ended.extend(known.map(|outcome| (outcome.as_str(), count)));
@@ -198,8 +203,9 @@ impl ClusterTables {
 
     /// Stored reports, newest first.
     pub(in crate::store) fn newest(&self, asked: &StreamsQuery) -> Result<StreamsPage, StoreError> {
-        let outcome =
-            asked.outcome.map_or("1".to_owned(), |outcome| format!("latest.3 = {}", quote(outcome.as_str())));
+        let mut params = Params::default();
+        let is_outcome = |outcome: Outcome| format!("latest.3 = {}", params.text(outcome.as_str()));
+        let outcome = asked.outcome.map_or("1".to_owned(), is_outcome);
         let ended = match asked.only_ended {
             true => self.has_ended("latest.5", "latest.4", time::now_ms()),
             false => "1".to_owned(),
@@ -215,14 +221,14 @@ impl ClusterTables {
              WHERE {outcome} AND {ended} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
              ORDER BY at DESC LIMIT {}",
             self.client.table("streams"),
-            in_latest(&asked.filter, 6),
+            in_latest(&asked.filter, 6, &mut params),
             asked.received_ms.0,
             asked.received_ms.1,
             asked.before.min(i64::MAX as u64),
             asked.limit + 1
         );
         let mut found = Vec::new();
-        rows::each(&self.client.query(&query)?, |row: (String, u64, u64)| {
+        rows::each(&self.client.query(&query, &params)?, |row: (String, u64, u64)| {
             found.push(row);
             Ok(())
         })?;
@@ -235,8 +241,11 @@ impl ClusterTables {
         if seq_nos.is_empty() {
             return Ok(Vec::new());
         }
-        let list: Vec<_> =
-            seq_nos.iter().map(|(collector, seq, _)| format!("('{collector}', {seq})")).collect();
+        let mut params = Params::default();
+        let list: Vec<_> = seq_nos
+            .iter()
+            .map(|(collector, seq, _)| format!("({}, {seq})", params.text(collector)))
+            .collect();
         let query = format!(
             "SELECT collector, place, received_ms, country, report FROM {} WHERE (collector, place) IN ({})",
             self.client.table("streams"),
@@ -244,7 +253,7 @@ impl ClusterTables {
         );
         let mut reports = BTreeMap::new();
         rows::each(
-            &self.client.query(&query)?,
+            &self.client.query(&query, &params)?,
             |(collector, seq, received_ms, country, json): (String, u64, i64, String, String)| {
                 let country = rows::meant(country);
                 reports.insert((collector, seq), StoredStream { json, received_ms, country });
@@ -263,7 +272,9 @@ impl ClusterTables {
             SampleKind::Slowest => ("waited_ms", "waited_ms"),
             SampleKind::Failed | SampleKind::Uniform => ("lot", "received_ms"),
         };
-        let outcome = asked.outcome.map(|outcome| format!(" AND outcome = {}", quote(outcome.as_str())));
+        let mut params = Params::default();
+        let is_outcome = |outcome: Outcome| format!(" AND outcome = {}", params.text(outcome.as_str()));
+        let outcome = asked.outcome.map(is_outcome);
         let query = format!(
             "SELECT received_ms, country, report FROM (
                 SELECT * FROM {} FINAL WHERE bitAnd(kinds, {}) > 0 AND day BETWEEN {} AND {}
@@ -278,20 +289,21 @@ impl ClusterTables {
             asked.received_ms.0,
             asked.received_ms.1,
             outcome.unwrap_or_default(),
-            in_filter(&asked.filter),
+            in_filter(&asked.filter, &mut params),
             asked.limit + 1,
             asked.skip
         );
-        let mut streams = self.reports_of(&query)?;
+        let mut streams = self.reports_of(&query, &params)?;
         let more = streams.len() > asked.limit;
         streams.truncate(asked.limit);
         let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
         Ok(StreamsPage { streams, next })
     }
 
-    fn reports_of(&self, query: &str) -> Result<Vec<StoredStream>, StoreError> {
+    fn reports_of(&self, query: &str, params: &Params) -> Result<Vec<StoredStream>, StoreError> {
         let mut streams = Vec::new();
-        rows::each(&self.client.query(query)?, |(received_ms, country, json): (i64, String, String)| {
+        let answer = self.client.query(query, params)?;
+        rows::each(&answer, |(received_ms, country, json): (i64, String, String)| {
             streams.push(StoredStream { json, received_ms, country: rows::meant(country) });
             Ok(())
         })?;
@@ -300,24 +312,26 @@ impl ClusterTables {
 
     /// One stored report: from the newest reports or from the samples.
     pub(in crate::store) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+        let mut params = Params::default();
+        let id = params.text(&format!("{id:032x}"));
         let newest = format!(
-            "SELECT received_ms, country, report FROM {} WHERE id = '{id:032x}'
+            "SELECT received_ms, country, report FROM {} WHERE id = {id}
              ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
             self.client.table("streams")
         );
         let mask = format!(
-            "SELECT received_ms, country, report FROM {} FINAL WHERE id = '{id:032x}' AND kinds > 0
+            "SELECT received_ms, country, report FROM {} FINAL WHERE id = {id} AND kinds > 0
              ORDER BY day DESC LIMIT 1",
             self.client.table("samples")
         );
-        match self.reports_of(&newest)?.pop() {
+        match self.reports_of(&newest, &params)?.pop() {
             Some(newest) => Ok(Some(newest)),
-            None => Ok(self.reports_of(&mask)?.pop()),
+            None => Ok(self.reports_of(&mask, &params)?.pop()),
         }
     }
 }
 
-fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask) -> String {
+fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask, params: &mut Params) -> String {
     let CoverPiece { length, from, to, window_only } = piece;
     let mask = if *length == 1 { GroupByMask::all() } else { mask.in_cluster(*window_only) }.bits();
     let slot = |minute: i64| match *length {
@@ -326,24 +340,25 @@ fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask) -> String {
         _ => 0,
     };
     let (first, last) = (slot(*from), slot(to - 1));
+    let collector = params.text(collector);
     format!(
-        "collector = '{collector}' AND length = {length} AND kept = {mask} AND start >= {from} AND start < {to} \
+        "collector = {collector} AND length = {length} AND kept = {mask} AND start >= {from} AND start < {to} \
          AND {SLOT} BETWEEN {first} AND {last}"
     )
 }
 
-fn in_filter(filter: &Filter) -> String {
+fn in_filter(filter: &Filter, params: &mut Params) -> String {
     let condition = |(dimension, value): (Dimension, &str)| {
-        format!(" AND {} = {}", dimension.name(), quote(as_written(dimension, value)))
+        format!(" AND {} = {}", dimension.name(), params.text(as_written(dimension, value)))
     };
     filter.restricted().map(condition).collect()
 }
 
 /// The filter as a condition on a tuple that contains all dimensions from position `first` on.
-fn in_latest(filter: &Filter, first: usize) -> String {
+fn in_latest(filter: &Filter, first: usize, params: &mut Params) -> String {
     filter.restricted().fold("1".to_owned(), |all, (dimension, value)| {
         let at = first + dimension as usize;
-        format!("{all} AND latest.{at} = {}", quote(as_written(dimension, value)))
+        format!("{all} AND latest.{at} = {}", params.text(as_written(dimension, value)))
     })
 }
 

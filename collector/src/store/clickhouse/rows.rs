@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::client::ClickHouseError;
+use crate::aggregate::blob_encoding::UnreadableBlob;
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::series::Series;
@@ -173,13 +174,16 @@ pub(super) fn each<T: DeserializeOwned>(
     answer.lines().try_for_each(|line| each(serde_json::from_str(line).map_err(ClickHouseError::from)?))
 }
 
-/// Decodes a row: the first minute, the value of a dimension, and the summed [`stats_columns`] of these
-/// metrics.
-pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, WindowStats), StoreError> {
+/// Decodes a row: the first minute, the values of dimensions, and the summed [`stats_columns`] of these metrics.
+pub(super) fn summed<const N: usize>(
+    line: &str,
+    metrics: &[Metric],
+) -> Result<(i64, [String; N], WindowStats), StoreError> {
     let cells: Vec<&RawValue> = read(line)?;
     let mut cells = cells.into_iter().map(RawValue::get);
     let mut next = || cells.next().unwrap_or("null");
-    let (start, value) = (read(next())?, read(next())?);
+    let (start, values) = (read(next())?, read::<Vec<String>>(next())?);
+    let values = values.try_into().map_err(|_| UnreadableBlob)?;
     let mut words = || Ok::<_, StoreError>(read::<BTreeMap<String, u64>>(next())?.into_iter().collect());
     let (outcomes, defects, sources) = (words()?, words()?, words()?);
     let (wait_causes, pace_causes) = (words()?, words()?);
@@ -192,10 +196,10 @@ pub(super) fn summed(line: &str, metrics: &[Metric]) -> Result<(i64, String, Win
         let zero = zeros.get(metric.id()).copied().unwrap_or_default();
         let sum = value_sums.get(metric.id()).copied().unwrap_or_default();
         let histogram = Histogram::from_indexed(zero, sum, buckets);
-        histograms.push((metric, histogram.map_err(|_| crate::aggregate::blob_encoding::UnreadableBlob)?));
+        histograms.push((metric, histogram.map_err(|_| UnreadableBlob)?));
     }
     let parts = Parts { outcomes, defects, sources, wait_causes, pace_causes, sums, histograms };
-    Ok((start, value, WindowStats::from_parts(parts)?))
+    Ok((start, values, WindowStats::from_parts(parts)?))
 }
 
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClickHouseError> {
@@ -215,7 +219,7 @@ mod tests {
     use crate::aggregate::judgement::Judgement;
 
     #[test]
-    fn a_row_gives_back_the_tally_it_was_made_of() {
+    fn a_row_decodes_to_the_window_stats_it_encodes() {
         let mut stats = WindowStats::default();
         for ttft_ms in [0.0, 0.25, 812.5, 1e6] {
             let report = StreamReport {
@@ -229,19 +233,26 @@ mod tests {
         let mut rows = Rows::default();
         rows.push_stats([Value::Number(77), "it's \"m\"\n".into()], &stats);
         let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end_matches('\n').to_owned();
-        let (start, value, back) = summed(&line, &Metric::ALL).unwrap();
+        let line = grouped(&line, r#""it's \"m\"\n""#);
+        let (start, [value], back) = summed(&line, &Metric::ALL).unwrap();
         assert_eq!((start, value.as_str(), back), (77, "it's \"m\"\n", stats));
     }
 
     #[test]
-    fn a_row_that_lacks_columns_or_has_unknown_words_is_no_tally() {
+    fn a_row_with_missing_columns_or_unknown_words_is_refused() {
         for line in ["", "[]", "[1,\"\",{\"complete\":1}]", "{}"] {
-            assert!(summed(line, &Metric::ALL).is_err(), "{line}");
+            assert!(summed::<0>(line, &Metric::ALL).is_err(), "{line}");
         }
         let mut rows = Rows::default();
         rows.push_stats([Value::Number(1), "".into()], &WindowStats::default());
-        let line = std::str::from_utf8(rows.bytes()).unwrap().trim_end().to_owned();
-        assert!(summed(&line, &Metric::ALL).is_ok());
-        assert!(summed(&line.replacen("{}", "{\"no outcome\":1}", 1), &Metric::ALL).is_err());
+        let line = grouped(std::str::from_utf8(rows.bytes()).unwrap().trim_end(), r#""""#);
+        assert!(summed::<1>(&line, &Metric::ALL).is_ok());
+        assert!(summed::<2>(&line, &Metric::ALL).is_err());
+        assert!(summed::<1>(&line.replacen("{}", "{\"no outcome\":1}", 1), &Metric::ALL).is_err());
+    }
+
+    /// The line as a query returns it: the value of a dimension in an array.
+    fn grouped(line: &str, value: &str) -> String {
+        line.replacen(value, &format!("[{value}]"), 1)
     }
 }

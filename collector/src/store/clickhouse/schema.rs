@@ -1,7 +1,7 @@
 //! The tables in ClickHouse. A row contains a state, not a difference. Sending it twice changes nothing, and
 //! the highest version wins in whatever order rows arrive.
 
-use super::client::{ClickHouseError, Client};
+use super::client::{ClickHouseError, Client, Params};
 use super::rows::stats_columns;
 use crate::aggregate::dimension::{self, Dimension};
 use crate::aggregate::metric::Metric;
@@ -14,11 +14,13 @@ pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHo
     for statement in statements(client, store) {
         client.execute(&statement)?;
     }
+    let mut params = Params::default();
     let windows = format!(
         "SELECT comment, sorting_key FROM system.tables
-         WHERE database = '{database}' AND name = 'llm_rum_windows'"
+         WHERE database = {} AND name = 'llm_rum_windows'",
+        params.text(database)
     );
-    let answer = client.query(&windows)?;
+    let answer = client.query(&windows, &params)?;
     let (comment, key): (String, String) = serde_json::from_str(answer.lines().next().unwrap_or_default())?;
     let found = comment.rsplit(' ').next().and_then(|word| word.parse().ok()).unwrap_or(SCHEMA_VERSION);
     if found > SCHEMA_VERSION {
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_keeps_the_order_that_it_was_made_in() {
+    fn a_table_keeps_its_original_sort_order() {
         let told_apart = "length, kept, site, start, use_case, provider, model, collector";
         let before_countries = newer_columns("t", told_apart);
         let new = dimension::columns(Dimension::window_only());

@@ -37,9 +37,9 @@ impl GroupByMask {
         dimensions.flat_map(|dimension| Self::labels().map(move |label| Self(dimension.0 | label.0)))
     }
 
-    /// The mask that answers a filter, optionally grouped by a dimension.
-    pub(in crate::store) fn of(filter: &Filter, by: Option<Dimension>) -> Self {
-        let asked = filter.restricted().map(|(dimension, _)| dimension).chain(by);
+    /// The mask that answers a filter, grouped by some dimensions.
+    pub(in crate::store) fn of(filter: &Filter, by: &[Dimension]) -> Self {
+        let asked = filter.restricted().map(|(dimension, _)| dimension).chain(by.iter().copied());
         Self(asked.fold(0, |bits, dimension| bits | Self::bit(dimension).0)).in_file(Self::window_only())
     }
 

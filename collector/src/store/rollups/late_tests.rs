@@ -118,7 +118,7 @@ impl Counting {
     fn all(&self, filter: &Filter, longest: i64) -> WindowStats {
         let asked = WindowsQuery { filter, minutes: (0, 40 * DAY_MINUTES), longest, metrics: &Metric::ALL };
         let mut all = WindowStats::default();
-        windows(&self.sums, &asked, |_, stats| all.merge(stats)).unwrap();
+        windows(&self.sums, &asked, [], |_, [], stats| all.merge(stats)).unwrap();
         all
     }
 }
@@ -199,7 +199,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn sums_are_those_of_the_latest_revisions_whenever_minutes_go(
+    fn rollups_count_latest_revisions_whenever_minutes_expire(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut counting = Counting::new();

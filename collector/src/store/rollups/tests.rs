@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use beacon::{Outcome, StreamReport};
 
-use super::super::reader::{windows, windows_by};
+use super::super::reader::windows;
 use super::super::schema;
 use super::sealed_hours::{change_sealed_hour, seal, sealed_hour};
 use super::*;
@@ -80,11 +80,16 @@ fn fill(connection: &Connection) {
 
 fn ask(connection: &Connection, filter: &Filter, minutes: (i64, i64), longest: i64) -> (WindowStats, u64) {
     let (mut sum, mut handed) = (WindowStats::default(), 0);
-    windows(connection, &WindowsQuery { filter, minutes, longest, metrics: &Metric::ALL }, |start, stats| {
-        assert!((minutes.0..minutes.1).contains(&start));
-        sum.merge(stats);
-        handed += 1;
-    })
+    windows(
+        connection,
+        &WindowsQuery { filter, minutes, longest, metrics: &Metric::ALL },
+        [],
+        |start, [], stats| {
+            assert!((minutes.0..minutes.1).contains(&start));
+            sum.merge(stats);
+            handed += 1;
+        },
+    )
     .unwrap();
     (sum, handed)
 }
@@ -167,7 +172,7 @@ fn rollups_are_exactly_their_minutes() {
 }
 
 #[test]
-fn minutes_go_and_their_hours_stay() {
+fn minutes_expire_and_their_hours_stay() {
     let (_folder, mut connection) = store();
     fill(&connection);
     let range = (NOW - 9 * DAY_MINUTES, NOW);
@@ -232,7 +237,7 @@ fn groups_add_up_to_the_whole() {
         let filter = Filter::default().with(Dimension::Site, "shop");
         let asked = WindowsQuery { filter: &filter, minutes, longest: DAY_MINUTES, metrics: &Metric::ALL };
         let mut groups: HashMap<String, u64> = HashMap::new();
-        windows_by(&connection, &asked, dimension, |value, stats| {
+        windows(&connection, &asked, [dimension], |_, [value], stats| {
             *groups.entry(value.to_owned()).or_default() += stats.streams();
         })
         .unwrap();
@@ -253,7 +258,7 @@ fn rollups_older_than_the_history_are_dropped() {
 }
 
 #[test]
-fn minutes_longer_kept_than_the_history_still_go() {
+fn minutes_kept_longer_than_the_history_still_expire() {
     let (_folder, mut connection) = store();
     fill(&connection);
     let limits = config::Store { history_days: 1, ..limits() };

@@ -103,7 +103,7 @@ fn check_sums(accounting: &Value) {
 }
 
 #[test]
-fn the_books_agree_with_what_senders_were_told_after_every_kill() {
+fn ingest_accounting_matches_responses_after_every_kill() {
     let mut target = Target::start("");
     let mut answers = Answers::default();
     for round in 0..12_u128 {

@@ -26,7 +26,7 @@ fn gzip_with_a_name_of(bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn bombs_do_not_go_off() {
+fn compression_bombs_are_refused() {
     let target = Target::start(IMPATIENT);
     let spaces = vec![b' '; 64 * 1024 * 1024];
     let one = good(1);
@@ -102,7 +102,7 @@ fn in_chunks(body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_not_json_is_not_read_as_json() {
+fn bodies_that_are_not_json_are_refused() {
     let target = Target::start(IMPATIENT);
     let one = good(1);
     let deep = |open: &str, close: &str| format!("{}{}", open.repeat(50_000), close.repeat(50_000));

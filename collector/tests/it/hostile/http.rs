@@ -62,7 +62,7 @@ fn broken_heads_are_refused() {
 }
 
 #[test]
-fn a_request_ends_where_everybody_thinks_it_ends() {
+fn requests_with_ambiguous_lengths_are_refused() {
     let target = Target::start(IMPATIENT);
     let chunked = |chunks: &str| beacon("transfer-encoding: chunked\r\n", chunks);
     let smuggled = "GET /v1/nothing HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -316,7 +316,7 @@ fn foreign_origins_are_refused_however_they_are_written() {
 }
 
 #[test]
-fn who_trickles_is_given_up() {
+fn a_trickling_request_is_aborted() {
     let target = Target::start(IMPATIENT);
     let half = beacon("", good(1));
     let cases = [
@@ -351,7 +351,7 @@ fn who_trickles_is_given_up() {
 
 /// The system's buffers take some megabytes; then the server waits, and then it does not.
 #[test]
-fn who_does_not_read_answers_is_given_up() {
+fn a_client_that_reads_no_responses_is_disconnected() {
     let target = Target::start(IMPATIENT);
     let mut connection = Connection::open(target.process.address);
     let many = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1_000);

@@ -8,7 +8,7 @@ use crate::aggregate::changes::PeerRevision;
 use crate::aggregate::dedup::SeqNo;
 use crate::config;
 use crate::report::stream_id::StreamId;
-use crate::store::clickhouse::client::{ClickHouseError, Client};
+use crate::store::clickhouse::client::{ClickHouseError, Client, Params};
 use crate::store::clickhouse::outbox::Outbox;
 use crate::store::clickhouse::rows;
 use crate::store::error::StoreError;
@@ -60,12 +60,11 @@ impl PublishState {
     pub(super) fn seen_version(&self) -> Result<u64, StoreError> {
         let mut seen = 0;
         for table in ["windows", "spans", "counts", "samples"] {
-            let query = format!(
-                "SELECT max(version) FROM {} WHERE collector = '{}'",
-                self.client.table(table),
-                self.collector
-            );
-            rows::each(&self.client.query(&query)?, |[version]: [u64; 1]| {
+            let mut params = Params::default();
+            let me = params.text(&self.collector);
+            let query =
+                format!("SELECT max(version) FROM {} WHERE collector = {me}", self.client.table(table));
+            rows::each(&self.client.query(&query, &params)?, |[version]: [u64; 1]| {
                 seen = seen.max(version);
                 Ok(())
             })?;
@@ -76,21 +75,22 @@ impl PublishState {
     /// Reads the revisions that peers have published since the last read, and all of their revisions of the
     /// streams sent since then.
     pub(super) fn read_peers(&mut self, unread_from: SeqNo) -> Result<(), StoreError> {
-        let known = self
-            .read_up_to
-            .iter()
-            .map(|(other, seq)| format!(" AND NOT (collector = '{other}' AND place <= {seq})"));
+        let mut params = Params::default();
+        let me = params.text(&self.collector);
+        let is_known = |(other, seq): (&String, &SeqNo)| {
+            format!(" AND NOT (collector = {} AND place <= {seq})", params.text(other))
+        };
+        let known: String = self.read_up_to.iter().map(is_known).collect();
         let table = self.client.table("streams");
         let query = format!(
-            "SELECT collector, place, id, rev FROM {table} WHERE collector <> '{me}' AND (1{known} OR id IN
-                (SELECT id FROM {table} WHERE collector = '{me}' AND place >= {unread_from}))
-             ORDER BY collector, place",
-            known = known.collect::<String>(),
-            me = self.collector,
+            "SELECT collector, place, id, rev FROM {table} WHERE collector <> {me} AND (1{known} OR id IN
+                (SELECT id FROM {table} WHERE collector = {me} AND place >= {unread_from}))
+             ORDER BY collector, place"
         );
         let mut peer_revisions = Vec::new();
         let mut up_to = HashMap::new();
-        rows::each(&self.client.query(&query)?, |(other, seq, id, rev): (String, SeqNo, String, u32)| {
+        let answer = self.client.query(&query, &params)?;
+        rows::each(&answer, |(other, seq, id, rev): (String, SeqNo, String, u32)| {
             if let Ok(id) = StreamId::from_str_radix(&id, 16)
                 && self.stream_index.knows(id)
             {

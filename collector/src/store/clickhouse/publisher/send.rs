@@ -1,5 +1,6 @@
 //! Sends rows of the outbox as inserts. A row leaves the outbox once ClickHouse has confirmed it.
 
+use super::super::client::Params;
 use super::super::outbox::{RollupRow, RollupSpan, SampleChange, SampleRow};
 use super::super::rows::{self, Rows, Value, dimensions, stats_columns};
 use super::super::schema::SEQ_NOS_PER_PARTITION;
@@ -210,13 +211,15 @@ impl PublishState {
             return Ok(());
         }
         let table = self.client.table("streams");
-        let held = format!(
+        let mut params = Params::default();
+        let me = params.text(&self.collector);
+        let stored = format!(
             "SELECT DISTINCT intDiv(place, {SEQ_NOS_PER_PARTITION}) FROM {table}
-             WHERE collector = '{}' AND place < {}",
-            self.collector,
+             WHERE collector = {me} AND place < {}",
             before * SEQ_NOS_PER_PARTITION
         );
-        rows::each(&self.client.query(&held)?, |[partition]: [u64; 1]| {
+        rows::each(&self.client.query(&stored, &params)?, |[partition]: [u64; 1]| {
+            // Not every server takes a placeholder here. The id is this collector's own: hexadecimal digits.
             let drop = format!("ALTER TABLE {table} DROP PARTITION ('{}', {partition})", self.collector);
             Ok(self.client.execute(&drop)?)
         })?;
