@@ -1,7 +1,8 @@
 /** Builds the self-contained `dist/`. In development, API calls go to a running collector. */
-import { defineConfig } from "vite";
+import { defineConfig, loadEnv } from "vite";
 
-const collector = "http://127.0.0.1:8787";
+/** `cargo xtask dashboard-dev` sets the variable. The default is the demo's collector. */
+const { LLM_RUM_COLLECTOR: collector = "http://127.0.0.1:8787" } = loadEnv("development", ".", "LLM_RUM_");
 
 export default defineConfig({
   // Relative addresses also work below a path of a reverse proxy.

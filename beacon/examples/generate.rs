@@ -12,8 +12,7 @@ fn main() {
     let check = env::args().any(|argument| argument == "--check");
     let mut stale = Vec::new();
     for (file, begin, end, text) in [
-        ("probe-wasm/llm-rum.d.ts", TS_BEGIN, TS_END, types(is_sent, "")),
-        ("www/src/api/report.ts", TS_BEGIN, TS_END, types(|_| true, " | null")),
+        ("probe-wasm/llm-rum.d.ts", TS_BEGIN, TS_END, types()),
         ("docs/http-api.md", DOCS_BEGIN, DOCS_END, limits()),
         ("docs/privacy.md", DOCS_BEGIN, DOCS_END, privacy()),
     ] {
@@ -41,8 +40,8 @@ fn is_sent(field: &Field) -> bool {
     !matches!(field.rule, Rule::Collector)
 }
 
-/// The report and the types it uses. `absent` is a further type of each optional field.
-fn types(chosen: fn(&Field) -> bool, absent: &str) -> String {
+/// The report and the types it uses.
+fn types() -> String {
     let mut text = String::new();
     let defects: Vec<_> = Defect::ALL.iter().map(|defect| defect.as_str()).collect();
     let _ = writeln!(
@@ -55,25 +54,25 @@ fn types(chosen: fn(&Field) -> bool, absent: &str) -> String {
         "/** What the probe reports of one stream. Durations are milliseconds since the request. */\n",
     );
     text.push_str("export interface StreamReport {\n");
-    for field in StreamReport::FIELDS.iter().filter(|field| chosen(field)) {
-        property(&mut text, field, absent, "  ");
+    for field in StreamReport::FIELDS.iter().filter(|field| is_sent(field)) {
+        property(&mut text, field, "  ");
     }
     text.push_str("}\n");
     text
 }
 
-fn property(text: &mut String, field: &Field, absent: &str, indent: &str) {
+fn property(text: &mut String, field: &Field, indent: &str) {
     let _ = writeln!(text, "{}", comment(field.about.trim(), indent));
-    let (mark, absent_here) = if field.required { ("", "") } else { ("?", absent) };
+    let mark = if field.required { "" } else { "?" };
     let _ = write!(text, "{indent}{}{mark}: ", field.name);
     match field.rule {
         Rule::Group(inner) => {
             text.push_str("{\n");
-            inner.iter().for_each(|field| property(text, field, absent, &format!("{indent}  ")));
-            let _ = writeln!(text, "{indent}}}{absent_here};");
+            inner.iter().for_each(|field| property(text, field, &format!("{indent}  ")));
+            let _ = writeln!(text, "{indent}}};");
         }
         rule => {
-            let _ = writeln!(text, "{}{absent_here};", type_of(rule));
+            let _ = writeln!(text, "{};", type_of(rule));
         }
     }
 }

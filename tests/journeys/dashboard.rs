@@ -75,7 +75,7 @@ async fn happening(browser: &Browser, collector: &Collector) -> Result<()> {
     shown(browser, &format!("[data-newest='{:032x}']", 9_000)).await
 }
 
-async fn shown(browser: &Browser, selector: &str) -> Result<()> {
+pub(super) async fn shown(browser: &Browser, selector: &str) -> Result<()> {
     eventually(selector, || async { text(browser, selector).await.ok().map(drop) }).await
 }
 
@@ -183,7 +183,7 @@ const LOADED: &str = "
         return { name, sent: entry.encodedBodySize, whole: entry.decodedBodySize, read };
     }));";
 
-async fn state(browser: &Browser, wanted: &str) -> Result<()> {
+pub(super) async fn state(browser: &Browser, wanted: &str) -> Result<()> {
     let script = "return document.documentElement.dataset.state";
     eventually(&format!("dashboard state {wanted}"), || async {
         (browser.page.execute(script, vec![]).await.ok()? == wanted).then_some(())
@@ -191,7 +191,7 @@ async fn state(browser: &Browser, wanted: &str) -> Result<()> {
     .await
 }
 
-async fn text(browser: &Browser, selector: &str) -> Result<String> {
+pub(super) async fn text(browser: &Browser, selector: &str) -> Result<String> {
     let script = "return document.querySelector(arguments[0])?.innerText ?? null";
     let text = browser.page.execute(script, vec![selector.into()]).await?;
     let text = text.as_str().with_context(|| format!("{selector} is on the page"))?;

@@ -11,6 +11,7 @@ mod consent;
 mod crash;
 mod csp;
 mod dashboard;
+mod dashboard_controls;
 mod deploy;
 mod grafana;
 mod hostile;

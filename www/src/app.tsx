@@ -14,6 +14,7 @@ import { OutcomesAndDefects } from "./panels/outcomes";
 import { Streams } from "./panels/streams";
 import { Tiles } from "./panels/tiles";
 import { TtftChart } from "./panels/ttft-chart";
+import { UseCases } from "./panels/use-cases";
 import { Verdict } from "./panels/verdict";
 import {
   accounting,
@@ -60,13 +61,14 @@ function Content() {
 
 function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { data: DashboardData }) {
   const { range } = loaded;
-  const { metric, chartType, by, showsAllGroups } = view.value;
+  const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
   return (
     <>
       <div class="judgement">
         <Verdict summary={summary} />
         <Budgets result={budgets.value} />
       </div>
+      <UseCases summary={summary} />
       <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
       <TtftChart
         series={charts.timeseries}
@@ -74,6 +76,7 @@ function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { d
         range={range}
         metric={metric}
         chartType={chartType}
+        compareTo={compareTo}
         useCases={summary.use_cases}
       />
       <div class="pair">

@@ -3,6 +3,7 @@
  * %.
  */
 import type { Dimension } from "./api/api-types";
+import { calendarTime, isSameDay } from "./time-zone";
 
 /** Placeholder for an absent value. */
 export const ABSENT = "–";
@@ -121,16 +122,15 @@ export function countChange(now: number, before: number): string | null {
   return `${change > 0 ? "+" : "−"}${twoSignificant(Math.abs(change) * 100)}${SPACE}%`;
 }
 
-/** `23:05:09` in the local time zone. */
+/** `23:05:09` in the chosen time zone. */
 export function timeOfDay(unixMs: number): string {
-  const at = new Date(unixMs);
-  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
+  const { hours, minutes, seconds } = calendarTime(unixMs);
+  return [hours, minutes, seconds].map(twoDigits).join(":");
 }
 
 /** The time of day, with the date if it is not today. */
 export function dateTime(unixMs: number, today: number): string {
-  const isSameDay = new Date(unixMs).toDateString() === new Date(today).toDateString();
-  return isSameDay ? timeOfDay(unixMs) : `${day(unixMs)}${SPACE}${timeOfDay(unixMs).slice(0, 5)}`;
+  return isSameDay(unixMs, today) ? timeOfDay(unixMs) : `${day(unixMs)}${SPACE}${timeOfDay(unixMs).slice(0, 5)}`;
 }
 
 /** The interval of a step: `12:40 – 12:42`, with the date if it is not today. A UTC day can span two local days. */
@@ -138,13 +138,19 @@ export function timeInterval(from: number, length: number, today: number): strin
   const [start, end] = [from, from + length].map((at) => timeOfDay(at).slice(0, 5));
   if (length >= 86_400_000)
     return start === "00:00" ? day(from) : `${day(from)}${SPACE}${start} – ${day(from + length)}${SPACE}${end}`;
-  const isToday = new Date(from).toDateString() === new Date(today).toDateString();
-  return `${isToday ? "" : `${day(from)}, `}${start} – ${end}`;
+  return `${isSameDay(from, today) ? "" : `${day(from)}, `}${start} – ${end}`;
 }
 
 export function day(unixMs: number): string {
-  const at = new Date(unixMs);
-  return `${at.getDate()}${SPACE}${MONTHS[at.getMonth()]}`;
+  const at = calendarTime(unixMs);
+  return `${at.day}${SPACE}${MONTHS[at.month]}`;
+}
+
+/** A range of any length: `12:40 – 13:05`, `24 Nov 23:30 – 25 Nov 00:15`. */
+export function timeRange({ from, to }: { from: number; to: number }, today: number): string {
+  const withDay = !isSameDay(from, today) || !isSameDay(to, today);
+  const [start, end] = [from, to].map((at) => `${withDay ? `${day(at)}${SPACE}` : ""}${timeOfDay(at).slice(0, 5)}`);
+  return isSameDay(from, to) ? `${start} – ${timeOfDay(to).slice(0, 5)}` : `${start} – ${end}`;
 }
 
 /** A name of the API as words: `first_byte` becomes `first byte`. */

@@ -12,7 +12,6 @@ import type {
   HistogramAnswer,
   Live,
   Outcome,
-  Range,
   SampleKind,
   StreamReport,
   Summary,
@@ -20,9 +19,10 @@ import type {
 } from "./api/api-types";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
+import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
 import { isValidToken } from "./api/token";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
-import { readView, writeView, type ChartType, type View } from "./url";
+import { DEFAULT_VIEW, readView, writeView, type ChartType, type CompareTo, type View } from "./url";
 
 /** `loading` until the first response, `locked` without a valid token, `failed` while requests fail. */
 export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "failed"; message: string };
@@ -113,8 +113,23 @@ export function navigate(change: Partial<View>): void {
 }
 
 export const setRange = (range: Range) => navigate({ range });
+
+/** Shows only these times. */
+export function zoomTo(from: number, to: number): void {
+  const range = fixedRange(from, to);
+  if (range) setRange(range);
+}
+
+/** The times of the data on screen. */
+export function shownTimes(): FixedRange {
+  const summary = dashboardData.peek()?.summary;
+  const now = Date.now();
+  return summary ? { from: summary.from, to: summary.to } : { from: now - lengthMs(DEFAULT_VIEW.range), to: now };
+}
+
 export const setMetric = (metric: Metric) => navigate({ metric });
 export const setChartType = (chartType: ChartType) => navigate({ chartType });
+export const setCompareTo = (compareTo: CompareTo | null) => navigate({ compareTo });
 export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
 export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
 export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });
@@ -123,11 +138,12 @@ export const openStream = (stream: string) => navigate({ stream });
 export const closeStream = () => navigate({ stream: null });
 
 /** Sets or removes a filter. Closes the stream detail to show the result. */
-export function setFilter(dimension: Dimension, value: string | null): void {
-  const filters = { ...view.value.filters };
-  if (value === null) delete filters[dimension];
-  else filters[dimension] = value;
-  navigate({ filters, stream: null });
+export const setFilter = (dimension: Dimension, value: string | null) => setFilters({ [dimension]: value });
+
+/** Sets some filters at once; `null` removes one. */
+export function setFilters(change: Partial<Record<Dimension, string | null>>): void {
+  const set = Object.entries({ ...view.value.filters, ...change }).filter(([, value]) => value !== null);
+  navigate({ filters: Object.fromEntries(set), stream: null });
 }
 
 export function followHistory(): void {

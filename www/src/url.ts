@@ -1,19 +1,10 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
-import type { Dimension, Filters, Outcome, Range, SampleKind } from "./api/api-types";
+import type { Dimension, Filters, Outcome, SampleKind } from "./api/api-types";
 import { DIMENSIONS } from "./api/dimensions";
 import type { Metric } from "./api/metrics";
+import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
 import { DURATION_METRICS } from "./metric";
 
-export const RANGES: readonly Range[] = ["15m", "1h", "6h", "24h", "7d", "30d"];
-const HOUR = 3_600_000;
-export const RANGE_MS: Record<Range, number> = {
-  "15m": HOUR / 4,
-  "1h": HOUR,
-  "6h": 6 * HOUR,
-  "24h": 24 * HOUR,
-  "7d": 168 * HOUR,
-  "30d": 720 * HOUR,
-};
 export const OUTCOMES: readonly Outcome[] = [
   "complete",
   "truncated",
@@ -33,11 +24,16 @@ export const SAMPLES: readonly SampleKind[] = ["slowest", "failed", "uniform"];
 export type ChartType = "lines" | "heatmap";
 export const CHART_TYPES: readonly ChartType[] = ["lines", "heatmap"];
 
+/** Period that the chart over time draws behind its range. */
+export type CompareTo = "previous" | "day" | "week";
+export const COMPARISONS: readonly CompareTo[] = ["previous", "day", "week"];
+
 export interface View {
   range: Range;
   filters: Filters;
   metric: Metric;
   chartType: ChartType;
+  compareTo: CompareTo | null;
   /** Dimension of the breakdown. */
   by: Dimension;
   /** Shows all values, not only those with the most streams. */
@@ -53,6 +49,7 @@ export const DEFAULT_VIEW: View = {
   filters: {},
   metric: "ttfv",
   chartType: "lines",
+  compareTo: null,
   by: "model",
   showsAllGroups: false,
   outcome: null,
@@ -68,10 +65,12 @@ export function readView(search: string): View {
     if (value) filters[dimension] = value;
   }
   return {
-    range: oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
+    range:
+      readFixedRange(query.get("from"), query.get("to")) ?? oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
     filters,
     metric: oneOf(DURATION_METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
+    compareTo: oneOf(COMPARISONS, query.get("compare_to")),
     by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",
     outcome: oneOf(OUTCOMES, query.get("outcome")),
@@ -82,14 +81,15 @@ export function readView(search: string): View {
 
 /** The differences from the defaults as a query string with its `?`, or an empty string. */
 export function writeView(view: View): string {
-  const query = new URLSearchParams();
-  if (view.range !== DEFAULT_VIEW.range) query.set("range", view.range);
+  const isDefaultRange = !isFixed(view.range) && view.range === DEFAULT_VIEW.range;
+  const query = new URLSearchParams(isDefaultRange ? {} : rangeQuery(view.range));
   for (const dimension of DIMENSIONS) {
     const value = view.filters[dimension];
     if (value) query.set(dimension, value);
   }
   if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
   if (view.chartType !== DEFAULT_VIEW.chartType) query.set("drawing", view.chartType);
+  if (view.compareTo) query.set("compare_to", view.compareTo);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
   if (view.showsAllGroups) query.set("rows", "all");
   if (view.outcome) query.set("outcome", view.outcome);

@@ -18,8 +18,10 @@ const point = (wait_ms: number, at_risk: number, share: number, interval: Interv
   ...interval,
 });
 
+const RANGE = { from: 0, to: 3_600_000, relative_error: 0.0109 };
+
 function answer(...points: AbandonmentPoint[]): Abandonment {
-  return { metric: "ttfv", at_risk: 100, reached: 90, abandoned: 8, failed_before: 2, points };
+  return { ...RANGE, metric: "ttfv", at_risk: 100, reached: 90, abandoned: 8, failed_before: 2, points };
 }
 
 const scale = { x: (ms: number) => ms / 10, y: (share: number) => 100 - 100 * share };
@@ -66,7 +68,7 @@ describe("the caption of the abandonment curve", () => {
       { wait_ms: 9000, at_risk: 4, share: 0.4 },
     ];
     const counts = { at_risk: 104, reached: 90, abandoned: 14, failed_before: 0 };
-    return plain(abandonmentCaption({ metric: "ttfv", ...counts, points, ...more }));
+    return plain(abandonmentCaption({ ...RANGE, metric: "ttfv", ...counts, points, ...more }));
   };
 
   it("gives the count and the wait of 10 %", () => {

@@ -13,6 +13,7 @@ import {
   compareCaption,
   comparisonCaption,
   describeView,
+  exceedsItsShare,
   histogramCaption,
   kmAdjustedCaption,
   lowSampleCaption,
@@ -24,6 +25,7 @@ import {
 } from "../src/charts/chart-captions";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
+const ERROR = 0.0109;
 const TARGETS = { use_case: "chat", ttft_p50_ms: 1000, ttft_p95_ms: 2000, ttft_p99_ms: 5000 };
 
 function series(...points: Partial<SeriesPoint>[]): Timeseries {
@@ -32,12 +34,15 @@ function series(...points: Partial<SeriesPoint>[]): Timeseries {
     n: 100,
     streams: 100,
     errors: 0,
+    requests_per_second: 100 / 60,
+    with_usage: 0,
     ...point,
   }));
   return {
     from: 0,
     to: points.length * 60_000,
     step_ms: 60_000,
+    relative_error: ERROR,
     metric: "ttfv",
     targets: TARGETS,
     points: filled,
@@ -112,6 +117,7 @@ describe("the caption of the time series", () => {
 describe("the caption of the histogram", () => {
   const answer: HistogramAnswer = {
     metric: "ttfv",
+    relative_error: ERROR,
     n: 100,
     targets: TARGETS,
     buckets: [
@@ -166,8 +172,10 @@ describe("the caption of censored waits", () => {
 });
 
 it("the comparison gives both sides and the overhead", () => {
-  const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2 });
+  const some = (p50_ms: number) => ({ n: 40, p50_ms, p95_ms: p50_ms * 2, relative_error: ERROR });
   const answer: Compare = {
+    from: 0,
+    to: 60_000,
     streams: 42,
     matched: 40,
     sources: {},
@@ -229,6 +237,9 @@ describe("the caption of the breakdown", () => {
     ...more,
   });
   const answer = (...groups: Group[]): Breakdown => ({
+    from: 0,
+    to: 60_000,
+    relative_error: ERROR,
     by: "model",
     metric: "ttfv",
     targets: TARGETS,
@@ -237,12 +248,25 @@ describe("the caption of the breakdown", () => {
   });
 
   it("names the slowest group and the largest impact", () => {
-    const [fast, slow] = [group("fast", 800, { excess_share: -0.2 }), group("slow", 2400, { excess_share: 0.2 })];
+    const impact = { excess_share: 0.2, excess_share_ci_lower: 0.1 };
+    const [fast, slow] = [group("fast", 800, { excess_share: -0.2 }), group("slow", 2400, impact)];
     const text = breakdownCaption(answer(fast, slow));
     expect(plain(text)).toBe(
       "Highest p95: slow (2.4 s). " +
         "slow causes more failures than its share of traffic: 10 of 100 streams missed a target or failed.",
     );
+  });
+
+  it("names no impact that is small or can be chance", () => {
+    const small = { excess_share: 0.008, excess_share_ci_lower: 0.001 };
+    const byChance = { excess_share: 0.249, excess_share_ci_lower: -0.01 };
+    const large = { excess_share: 0.02, excess_share_ci_lower: 0.001 };
+    const ofFew = { ...large, goodput: { good: 20, total: 29 } };
+    const exceeds = (impact: Partial<Group>) => exceedsItsShare(group("any", 800, impact));
+    expect([small, byChance, { excess_share: 0.249 }, {}, ofFew].filter(exceeds)).toEqual([]);
+    expect(exceeds(large)).toBe(true);
+    const text = breakdownCaption(answer(group("fast", 800), group("slow", 2400, byChance)));
+    expect(plain(text)).toBe("Highest p95: slow (2.4 s).");
   });
 
   it("ignores groups with few samples", () => {

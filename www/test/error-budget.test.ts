@@ -40,6 +40,7 @@ function budget(badByDay: number[], lastDay = badByDay.at(-1) ?? 0): Budget {
 }
 
 const inPeriod = (of: Budget): UseCaseBudget => ({
+  site: "demo",
   useCase: "chat",
   from: TO - 30 * DAY,
   to: TO,

@@ -116,6 +116,22 @@ it("the collector chooses the step of its windows", async () => {
   expect([steps("timeseries"), steps("compare")]).toEqual([[null], ["3600"]]);
 });
 
+it("only the chart over time asks for the comparison", async () => {
+  vi.stubGlobal("location", { search: "?compare_to=week", pathname: "/" });
+  await opened();
+  const asking = requests.filter(({ searchParams }) => searchParams.get("compare_to") === "week");
+  expect(new Set(asking.map(({ pathname }) => pathname))).toEqual(new Set(["/v1/timeseries"]));
+});
+
+it("every panel asks for fixed times", async () => {
+  vi.stubGlobal("location", { search: "?from=60000&to=120000", pathname: "/" });
+  await opened();
+  const inRange = requests.filter(({ searchParams }) => searchParams.get("from") === "60000");
+  expect(inRange.length).toBe(requests.length);
+  expect(inRange.every(({ searchParams }) => searchParams.get("to") === "120000")).toBe(true);
+  expect(inRange.some(({ searchParams }) => searchParams.has("range"))).toBe(false);
+});
+
 it("a failed panel leaves the other panels alone", async () => {
   vi.stubGlobal("location", { search: "?drawing=heatmap", pathname: "/" });
   const panels = ["abandonment", "breakdown", "compare", "heatmap"] as const;

@@ -13,11 +13,20 @@ it("dashes connect low-sample points with the solid line", () => {
 });
 
 it("bars come first, with the unfinished step apart", () => {
-  const volume = { streams: [1, 2, 3, 4], errors: [0, 0, 1, 0] };
+  const volume = { streams: [1, 2, 3, 4], errors: [0, 0, 1, 0], isRunning: true };
   const isLowSample = times.map(() => false);
   const all = plotColumns({ times, isLowSample, volume, lines: [{ values: [1, 1, 1, 1] }, { values: [2, 2, 2, 2] }] });
   expect(all).toHaveLength(1 + 3 + 2 * 2);
   expect(all.slice(1, 4)).toEqual([[1, 2, 3, null], [null, null, null, 4], volume.errors]);
+  const past = { ...volume, isRunning: false };
+  const [, finished] = plotColumns({ times, isLowSample, volume: past, lines: [] });
+  expect(finished).toEqual([1, 2, 3, 4]);
+});
+
+it("a line can have few samples at times of its own", () => {
+  const line = { values: [1, 2, 3, 4], isLowSample: [true, false, false, false] };
+  const [, solid] = plotColumns({ times, isLowSample: [false, false, true, false], lines: [line] });
+  expect(solid).toEqual([null, 2, 3, 4]);
 });
 
 it("zero is drawn at the axis minimum, an absent value is not", () => {

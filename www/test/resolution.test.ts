@@ -22,6 +22,11 @@ describe("the step of a line", () => {
     expect(stepFor("6h", of(5, []))).toBe(300);
   });
 
+  it("of fixed times depends on their length", () => {
+    expect(stepFor({ from: 0, to: 600_000 }, of(1, steps(10, 1)))).toBe(60);
+    expect(stepFor({ from: 0, to: 86_400_000 }, of(15, steps(96, 15)))).toBe(3600);
+  });
+
   it("is no finer than the collector's windows", () => {
     expect(stepFor("24h", of(60, steps(24, 900)))).toBe(3600);
     expect(stepFor("24h", of(60, steps(24, 1)))).toBe(3600);
@@ -53,6 +58,8 @@ describe("a shorter range", () => {
     expect(tighter(hour)).toBeNull();
     expect(tighter(4 * hour)).toBeNull();
     expect(shorterRange("15m", 0, hour / 4, [{ timestamp_ms: 0.24 * hour, n: 1 }])).toBeNull();
+    const fixed = { from: 0, to: 6 * hour };
+    expect(shorterRange(fixed, 0, 6 * hour, [{ timestamp_ms: 5.9 * hour, n: 1 }])).toBeNull();
   });
 });
 
@@ -61,4 +68,5 @@ it("the next longer range reaches back to the newest stream", () => {
   expect(nextRangeCovering("1h", 5 * hour)).toBe("6h");
   expect(nextRangeCovering("15m", 7 * hour)).toBe("24h");
   expect(nextRangeCovering("7d", 800 * hour)).toBeUndefined();
+  expect(nextRangeCovering({ from: 0, to: hour }, 0.1 * hour)).toBe("15m");
 });

@@ -5,7 +5,7 @@ import { fieldsOf } from "../src/stream/fields";
 import { missingGapsReason, streamSummary } from "../src/stream/stream-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
-const NOTHING = { chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0, country: "unknown" };
+const NOTHING = { site: "demo", chunks: 0, events: 0, deltas: 0, bytes: 0, received_ms: 0, country: "unknown" };
 const EMPTY: StreamReport = { v: 1, id: "0", outcome: "empty", ...NOTHING };
 const WHOLE: StreamReport = {
   ...EMPTY,
@@ -32,6 +32,15 @@ it("a stream without a token says so", () => {
   expect(streamSummary(EMPTY)).toBe("No token arrived. Outcome: empty (HTTP 200 but no data).");
   expect(streamSummary({ ...EMPTY, open: true })).toBe("No token has arrived yet.");
   expect([field(EMPTY, "events"), field(EMPTY, "stalls")]).toEqual(["0", "0"]);
+});
+
+it("missing gaps have the reason that the report allows", () => {
+  expect(missingGapsReason(WHOLE)).toBe("This report has no histogram of the inter-chunk latency.");
+  const inOneRead = { ...WHOLE, e2e_ms: 400, longest_gap_ms: undefined };
+  expect(missingGapsReason(inOneRead)).toBe("Fewer than two chunks carried text.");
+  expect(missingGapsReason({ ...inOneRead, e2e_ms: 401 })).toContain("no histogram");
+  expect(missingGapsReason(EMPTY)).toBe("Fewer than two chunks carried text.");
+  expect(missingGapsReason({ ...inOneRead, open: true })).toBe("Fewer than two chunks have carried text so far.");
 });
 
 it("hidden content is never reported as missing", () => {

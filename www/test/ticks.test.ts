@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "../src/charts/ticks";
+import { linearTicks, logLimits, logTicks, ticksWithin, timeLabel, timeTicks } from "../src/charts/ticks";
 import { tickDuration } from "../src/format";
 
 describe("log ticks", () => {
@@ -26,6 +26,11 @@ describe("log ticks", () => {
     expect(logTicks(0, 10, 5)).toEqual([]);
     expect(logTicks(10, 10, 5)).toEqual([]);
   });
+});
+
+it("a label that would be cut at the right is left out", () => {
+  expect(ticksWithin([0, 100, 181, 195], (tick) => tick, 200)).toEqual([0, 100]);
+  expect(ticksWithin([180], (tick) => tick, 200)).toEqual([180]);
 });
 
 describe("log limits", () => {

@@ -18,6 +18,7 @@ const REPORT: StreamReport = {
   deltas: 4,
   bytes: 1840,
   server: { source: "comment", queue_ms: 10, ttft_ms: 300, generation_ms: 480 },
+  site: "demo",
   received_ms: 0,
   country: "unknown",
 };
@@ -60,8 +61,8 @@ describe("the timeline of a stream", () => {
   });
 
   it("has no overhead without both sides", () => {
-    expect(layoutTimeline({ ...REPORT, server: null }, "whole").overhead).toBeNull();
-    expect(layoutTimeline({ ...REPORT, ttft_ms: null }, "whole").overhead).toBeNull();
+    expect(layoutTimeline({ ...REPORT, server: undefined }, "whole").overhead).toBeNull();
+    expect(layoutTimeline({ ...REPORT, ttft_ms: undefined }, "whole").overhead).toBeNull();
   });
 
   it("ends the zoom shortly after the first text", () => {
@@ -78,6 +79,7 @@ describe("the timeline of a stream", () => {
       events: 0,
       deltas: 0,
       bytes: 0,
+      site: "demo",
       received_ms: 0,
       country: "unknown",
     };
@@ -89,12 +91,12 @@ describe("the timeline of a stream", () => {
   it("offers the zoom only if it shows more", () => {
     expect(hasLongTail(REPORT)).toBe(true);
     expect(hasLongTail({ ...REPORT, e2e_ms: 410, close_ms: 420 })).toBe(false);
-    expect(hasLongTail({ ...REPORT, ttft_ms: null, ttfv_ms: null })).toBe(false);
+    expect(hasLongTail({ ...REPORT, ttft_ms: undefined, ttfv_ms: undefined })).toBe(false);
   });
 });
 
 describe("the durations below the moments", () => {
-  const from0 = { ...REPORT, submit_delay_ms: null };
+  const from0 = { ...REPORT, submit_delay_ms: undefined };
 
   it("place consecutive phases before the headers", () => {
     const network_timing = { dns_ms: 9, connect_ms: 0, tls_ms: 18, wait_ms: 9 };

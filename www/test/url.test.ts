@@ -13,6 +13,7 @@ it("a view survives the query string", () => {
     filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
     metric: "inter_chunk_latency",
     chartType: "heatmap",
+    compareTo: "week",
     by: "use_case",
     showsAllGroups: true,
     outcome: "truncated",
@@ -22,7 +23,15 @@ it("a view survives the query string", () => {
   expect(readView(writeView(view))).toEqual(view);
 });
 
+it("fixed times survive the query string", () => {
+  const range = { from: 1_764_068_400_000, to: 1_764_072_000_000 };
+  expect(writeView({ ...DEFAULT_VIEW, range })).toBe("?from=1764068400000&to=1764072000000");
+  expect(readView("?from=1764068400000&to=1764072000000").range).toEqual(range);
+  expect(readView("?from=1764072000000&to=1764068400000&range=6h").range).toBe("6h");
+});
+
 it("unknown values fall back to the defaults", () => {
+  expect(readView("?from=1&to=x&compare_to=year")).toEqual(DEFAULT_VIEW);
   const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&sample=best&shoe=43";
   expect(readView(unknown)).toEqual(DEFAULT_VIEW);
 });

@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: the collector with its dashboard, and the demo site beside it.
+//! `cargo xtask demo`: the collector with its dashboard, and the demo site beside it. `cargo xtask dashboard-dev` adds
+//! Vite, which serves the dashboard from its sources.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -38,20 +39,69 @@ pub(crate) struct Options {
     verbose: bool,
 }
 
+/// Streams that the dashboard under development shows.
+#[derive(Args)]
+pub(crate) struct DashboardOptions {
+    /// Simulated streams before the start; 0 starts with an empty dashboard.
+    #[arg(long, default_value_t = History::DEMO.streams)]
+    streams: u32,
+    /// Minutes before the start that these streams are spread over.
+    #[arg(long, default_value_t = History::DEMO.minutes)]
+    minutes: u32,
+    /// Simulate no traffic after the start.
+    #[arg(long)]
+    no_traffic: bool,
+    /// Print the commands of each step and their output.
+    #[arg(long)]
+    verbose: bool,
+}
+
+/// The demo.
 pub(crate) fn run_pair(root: &Path, options: &Options) -> Result<()> {
+    let history = (!options.no_traffic).then_some(History::DEMO);
+    run(root, options, history, Dashboard::Built)
+}
+
+/// The demo on free ports, with the dashboard served by Vite.
+pub(crate) fn run_dashboard_dev(root: &Path, options: &DashboardOptions) -> Result<()> {
+    let DashboardOptions { streams, minutes, no_traffic, verbose } = *options;
+    let history = (streams > 0).then_some(History { streams, minutes });
+    let options = Options { port: 0, demo_port: 0, no_traffic, upstream: None, verbose };
+    run(root, &options, history, Dashboard::Vite)
+}
+
+/// What serves the dashboard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dashboard {
+    /// The collector, from the build that it contains.
+    Built,
+    /// Vite, from the sources.
+    Vite,
+}
+
+fn run(root: &Path, options: &Options, history: Option<History>, dashboard: Dashboard) -> Result<()> {
     let mut steps = Steps::new(7, options.verbose);
     build(root, &mut steps)?;
     let (stopping, stop) = mpsc::channel();
     // A send fails only after the loop below has ended, and then nothing is left to stop.
     ctrlc::set_handler(move || _ = stopping.send(()))?;
-    let mut pair = steps.step("servers", || Pair::start(root, options))?;
+    // The two commands may run at the same time.
+    let data = target_dir(root).join(match dashboard {
+        Dashboard::Built => "demo-data",
+        Dashboard::Vite => "dashboard-dev-data",
+    });
+    let mut pair = steps.step("servers", || Pair::start(root, &data, options, history))?;
     println!("dashboard  {}", pair.collector_url);
     println!("demo site  {}", pair.demo_url);
     println!("running until Ctrl-C");
     let mut traffic = (!options.no_traffic).then(|| pair.traffic(root)).transpose()?;
+    let mut vite = (dashboard == Dashboard::Vite).then(|| pair.vite(root)).transpose()?;
     loop {
         if stop.recv_timeout(Duration::from_millis(500)).is_ok() {
             return Ok(());
+        }
+        if let Some(status) = vite.as_mut().map(|vite| vite.0.try_wait()).transpose()?.flatten() {
+            bail!("Vite ended with {status}");
         }
         if let Some(status) = pair.ended()? {
             bail!("a server ended with {status}");
@@ -79,6 +129,17 @@ fn build(root: &Path, steps: &mut Steps) -> Result<()> {
     steps.step("collector and demo site", || artefacts::programs(root, Profile::Demo))
 }
 
+/// Simulated streams that the data folder holds at the start.
+#[derive(Clone, Copy)]
+struct History {
+    streams: u32,
+    minutes: u32,
+}
+
+impl History {
+    const DEMO: Self = Self { streams: 2_400, minutes: 60 };
+}
+
 /// A collector and a demo site that reports to it; both end with this value.
 struct Pair {
     collector: Guard,
@@ -90,15 +151,14 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(root: &Path, options: &Options) -> Result<Self> {
-        let data = target_dir(root).join("demo-data");
+    fn start(root: &Path, data: &Path, options: &Options, history: Option<History>) -> Result<Self> {
         if data.exists() {
-            fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
+            fs::remove_dir_all(data).with_context(|| format!("cannot remove {}", data.display()))?;
         }
-        if !options.no_traffic {
-            import_history(root, &data)?;
+        if let Some(history) = history {
+            import_history(root, data, history)?;
         }
-        let mut collector = collector_command(root, "serve", &data);
+        let mut collector = collector_command(root, "serve", data);
         collector.arg("--listen").arg(loopback(options.port));
         let (collector, collector_url) = listening(&mut collector)?;
         let mut demo = program(root, "demo-site");
@@ -119,6 +179,14 @@ impl Pair {
         }
     }
 
+    /// Serves the dashboard from its sources, with the API of the collector.
+    fn vite(&self, root: &Path) -> Result<Guard> {
+        let folder = root.join("www");
+        let mut vite = Command::new(folder.join("node_modules/.bin/vite"));
+        vite.current_dir(&folder).env("LLM_RUM_COLLECTOR", &self.collector_url);
+        Ok(Guard(vite.spawn().context("cannot start Vite")?))
+    }
+
     /// Starts to send real streams through the demo site, as many per minute as the history has.
     fn traffic(&self, root: &Path) -> Result<Guard> {
         let mut client = program(root, "demo-site");
@@ -128,10 +196,11 @@ impl Pair {
     }
 }
 
-/// Stores an hour of simulated streams in the data folder.
-fn import_history(root: &Path, data: &Path) -> Result<()> {
+/// Stores simulated streams in the data folder.
+fn import_history(root: &Path, data: &Path, History { streams, minutes }: History) -> Result<()> {
     let mut history = program(root, "demo-site");
-    history.args(["history", "--minutes", "60", "--streams", "2400"]).stdout(Stdio::piped());
+    history.arg("history").stdout(Stdio::piped());
+    history.args(["--minutes", &minutes.to_string(), "--streams", &streams.to_string()]);
     let mut history = Guard(history.spawn().context("cannot start the history")?);
     let lines = history.0.stdout.take().context("stdout is piped")?;
     let mut import = collector_command(root, "import", data);

@@ -41,6 +41,8 @@ struct Cli {
 enum Command {
     /// Build and start the collector and the demo site. Ctrl-C stops them.
     Demo(demo::Options),
+    /// Start the demo with the dashboard under Vite, which shows each change of its sources at once.
+    DashboardDev(demo::DashboardOptions),
     /// Run every check: formatting, lints, and unit, integration and browser tests.
     Test,
     /// Run the fast checks: rules, formatting, lints and unit tests.
@@ -51,7 +53,7 @@ enum Command {
     Build,
     /// Make the files of a release in `target/dist`.
     Dist(dist::Options),
-    /// Print the sizes of the files that a page downloads.
+    /// Print the sizes of the files that a page and the dashboard download.
     Size {
         /// Print one JSON object instead of a table.
         #[arg(long)]
@@ -84,6 +86,7 @@ fn run_command(command: Command) -> Result<()> {
     let root = root()?;
     match command {
         Command::Demo(options) => demo::run_pair(&root, &options),
+        Command::DashboardDev(options) => demo::run_dashboard_dev(&root, &options),
         Command::Test => checks::test(&root),
         Command::Check => checks::check(&root),
         Command::Generate => checks::generate(&root, &[]),
@@ -91,6 +94,8 @@ fn run_command(command: Command) -> Result<()> {
         Command::Dist(options) => dist::make(&root, &options),
         Command::Size { json } => {
             artefacts::build_probe(&root)?;
+            artefacts::DASHBOARD.install(&root)?;
+            artefacts::DASHBOARD.build(&root)?;
             size::print(&root, json)
         }
         Command::Bench(options) => bench::run_named(&root, &options),

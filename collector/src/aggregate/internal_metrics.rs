@@ -7,6 +7,7 @@ use beacon::{Dropped, ProbeOverhead, StreamReport};
 
 use crate::aggregate::series::Overflow;
 use crate::http::counters::{RequestCounters, RequestResult, SAMPLED_OUT};
+use crate::http::error::Reason;
 use crate::journal::batch::{Damage, JournaledBatch};
 use crate::report::accepted::Discarded;
 
@@ -170,17 +171,14 @@ impl Counts {
 
     /// Adds the request counters, and resets them to 0.
     pub(crate) fn take(&mut self, counters: &RequestCounters) {
-        let mut refusals = String::new();
+        let mut refused = Vec::new();
         for (result, count) in counters.take_results() {
             self.add(Kind::Beacon, "", result.as_str(), count);
             if let RequestResult::Refused(reason) = result {
-                refusals.push_str(&format!(" {}={count}", reason.code()));
+                refused.push((reason, count));
             }
         }
-        // One line for any number of refusals: a flood of requests must not fill the disk with logs.
-        if !refusals.is_empty() {
-            tracing::warn!("Refused beacons in the last second:{refusals}");
-        }
+        log_refusals(&refused);
         let refused = counters.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
         for (site, discarded) in counters.take_discarded() {
@@ -374,9 +372,44 @@ pub(crate) const REJECTED: &str = "rejected";
 /// Received: connections that were closed because their network had reached its limit.
 pub(crate) const REFUSED_CONNECTIONS: &str = "refused_connections";
 
+/// One line for any number of refusals: a flood of requests must not fill the disk with logs. Refusals by the
+/// operator's own filters are expected, so they are no warning.
+fn log_refusals(refused: &[(Reason, u64)]) {
+    let (unexpected, filtered) = refusal_lists(refused);
+    if !unexpected.is_empty() {
+        tracing::warn!("Refused beacons in the last second:{unexpected}");
+    }
+    if !filtered.is_empty() {
+        tracing::info!("Filtered beacons in the last second:{filtered}");
+    }
+}
+
+/// Unexpected refusals, and those that the operator configured.
+fn refusal_lists(refused: &[(Reason, u64)]) -> (String, String) {
+    let list = |filtered: bool| {
+        let listed = refused.iter().filter(|(reason, _)| reason.is_filter() == filtered);
+        listed.map(|(reason, count)| format!(" {}={count}", reason.code())).collect()
+    };
+    (list(false), list(true))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_by_configured_filters_are_no_warning() {
+        let refused = [
+            (Reason::UnknownSite, 2),
+            (Reason::FilteredBot, 3),
+            (Reason::FilteredPrerender, 1),
+            (Reason::FilteredTest, 4),
+        ];
+        let (unexpected, filtered) = refusal_lists(&refused);
+        assert_eq!(unexpected, " unknown_site=2");
+        assert_eq!(filtered, " filtered_bot=3 filtered_prerender=1 filtered_test=4");
+        assert_eq!(refusal_lists(&refused[1..2]).0, "");
+    }
 
     #[test]
     fn no_single_report_decides_the_probe_overhead() {

@@ -10,6 +10,7 @@ use super::params::{Format, WaitMetric};
 use super::percentiles::relative_error;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
+use super::schema;
 use super::state::ApiState;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
@@ -22,6 +23,7 @@ use crate::store::query::Filter;
 pub(crate) struct Abandonment {
     #[serde(flatten)]
     range: Range,
+    #[schemars(schema_with = "schema::wait_metric")]
     metric: &'static str,
     /// Maximum relative error of the waits.
     relative_error: f64,
@@ -39,6 +41,7 @@ pub(crate) struct Abandonment {
 
 /// A point of the curve.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AbandonmentPoint")]
 struct Point {
     wait_ms: f64,
     /// Streams that waited longer without the token.

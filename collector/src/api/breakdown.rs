@@ -15,12 +15,14 @@ use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::ratio::{Ratio, share};
+use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
+use crate::stats::binomial;
 use crate::store::backend::Backend;
 use crate::store::query::Filter;
 
@@ -29,7 +31,9 @@ use crate::store::query::Filter;
 pub(crate) struct Breakdown {
     #[serde(flatten)]
     range: Range,
+    #[schemars(schema_with = "schema::dimension")]
     by: &'static str,
+    #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     relative_error: f64,
     #[serde(flatten)]
@@ -56,6 +60,9 @@ struct Group {
     /// value causes more than its share of failures. Absent if no stream missed its SLO.
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_share: Option<f64>,
+    /// Lower bound of `excess_share` with 95 % confidence. Above 0, chance alone hardly explains the excess.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess_share_ci_lower: Option<f64>,
     /// Targets of the streams. Absent unless the dimension is `use_case`.
     #[serde(skip_serializing_if = "Option::is_none")]
     targets: Option<TargetsOf>,
@@ -65,6 +72,7 @@ struct Group {
 
 /// The same value in the comparison period.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EarlierGroup")]
 struct Earlier {
     streams: u64,
     #[serde(flatten)]
@@ -135,7 +143,10 @@ fn groups(
         // A window without streams remains if a later revision moved its stream to another series.
         .filter(|(_, stats)| stats.streams() > 0)
         .map(|(value, stats)| {
-            let bad_share = share(stats.eligible() - stats.sum(Sum::WithinSlo), bad);
+            let missed = stats.eligible() - stats.sum(Sum::WithinSlo);
+            let traffic = share(stats.eligible(), eligible);
+            let beyond_traffic = |bad_share: Option<f64>| bad_share.zip(traffic).map(|(bad, all)| bad - all);
+            let lower_bound = (bad > 0).then(|| binomial::lower_bound(missed, bad));
             Group {
                 value: value.clone(),
                 streams: stats.streams(),
@@ -144,7 +155,8 @@ fn groups(
                 integrity: Ratio::of(stats.sum(Sum::Intact), stats.eligible()),
                 goodput: Ratio::of(stats.sum(Sum::WithinSlo), stats.eligible()),
                 errors: stats.errors(),
-                excess_share: bad_share.zip(share(stats.eligible(), eligible)).map(|(bad, all)| bad - all),
+                excess_share: beyond_traffic(share(missed, bad)),
+                excess_share_ci_lower: beyond_traffic(lower_bound),
                 targets: None,
                 earlier: earlier.map(|earlier| Earlier::of(earlier.get(value).unwrap_or(&nothing), which)),
             }

@@ -39,6 +39,7 @@ pub(crate) struct Comparison {
 
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ComparisonPoint")]
 struct Point {
     timestamp_ms: i64,
     n: u64,

@@ -11,6 +11,7 @@ use super::histogram::{BucketOf, coarse, edge_columns};
 use super::params::{Format, Step};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
+use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
@@ -25,6 +26,7 @@ pub(crate) struct Heatmap {
     #[serde(flatten)]
     range: Range,
     step_ms: i64,
+    #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     #[serde(flatten)]
     targets: TargetsInView,
@@ -35,6 +37,7 @@ pub(crate) struct Heatmap {
 
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HeatmapPoint")]
 struct Column {
     timestamp_ms: i64,
     n: u64,

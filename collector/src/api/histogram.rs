@@ -11,6 +11,7 @@ use super::params::{CompareTo, Format};
 use super::percentiles::Quantiles;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
+use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::{Metric, Unit};
@@ -21,7 +22,9 @@ use crate::store::query::Filter;
 
 /// Distribution of a metric.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Histogram")]
 pub(crate) struct Spread {
+    #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     #[serde(flatten)]
     quantiles: Quantiles,
@@ -36,6 +39,7 @@ pub(crate) struct Spread {
 
 /// The distribution in the comparison period.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EarlierHistogram")]
 struct Earlier {
     #[serde(flatten)]
     range: Range,
@@ -46,6 +50,7 @@ struct Earlier {
 
 /// Number of values above the lower edge and up to the upper one. The bucket from 0 to 0 counts zeros.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Bucket")]
 #[serde(untagged)]
 pub(super) enum BucketOf {
     OfDurations { lower_ms: f64, upper_ms: f64, count: u64 },

@@ -38,6 +38,7 @@ pub(crate) struct Accounting {
 /// Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all `refused` +
 /// `in_flight`.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "BeaconAccounting")]
 struct Beacons {
     received: u64,
     accepted: u64,
@@ -50,6 +51,7 @@ struct Beacons {
 
 /// Reports in accepted beacons: `received` = sum of `by_result` + `unaccounted`.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReportAccounting")]
 struct Reports {
     received: u64,
     by_result: BTreeMap<String, u64>,
@@ -60,6 +62,7 @@ struct Reports {
 
 /// Streams that reports describe: `new` = `counted` + `open`.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "StreamAccounting")]
 struct Streams {
     new: u64,
     counted: u64,
@@ -68,6 +71,7 @@ struct Streams {
 
 /// Overhead of the probe on pages with its extension `probeOverhead`, over finalized streams.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MeanProbeOverhead")]
 struct ProbeOverhead {
     timed_chunks: u64,
     /// Mean time of the probe's own code per chunk, in microseconds. Absent while there are too few chunks

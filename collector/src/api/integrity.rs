@@ -36,6 +36,7 @@ pub(crate) struct Integrity {
 
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "IntegrityPoint")]
 struct Point {
     timestamp_ms: i64,
     #[serde(flatten)]

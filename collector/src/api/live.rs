@@ -32,6 +32,7 @@ use crate::time;
 
 /// The current state of a filter.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Live")]
 pub(crate) struct Snapshot {
     /// Time of the snapshot, in milliseconds since 1970.
     timestamp_ms: i64,
@@ -164,8 +165,8 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
     Ok(state.reader.run(take).await?)
 }
 
-fn streams(_: &mut SchemaGenerator) -> Schema {
-    let list = json!({ "type": "array", "maxItems": SHOWN, "items": schema::stream() });
+fn streams(generator: &mut SchemaGenerator) -> Schema {
+    let list = json!({ "type": "array", "maxItems": SHOWN, "items": schema::stream(generator) });
     list.try_into().expect("a schema is an object")
 }
 

@@ -3,7 +3,7 @@
 
 use axum::Json;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::abandonment::{Abandonment, AbandonmentQuery};
@@ -16,7 +16,7 @@ use super::integrity::{Integrity, IntegrityQuery};
 use super::live::Snapshot;
 use super::params::Format;
 use super::query_string::{FromQuery, Param};
-use super::schema::stream;
+use super::schema::{named, stream};
 use super::slo::{Alerts, Slo};
 use super::streams::StreamListQuery;
 use super::summary::{Summary, SummaryQuery};
@@ -34,7 +34,7 @@ struct Route {
     path: &'static str,
     about: &'static str,
     parameters: fn() -> Vec<Value>,
-    answer: fn(&mut SchemaGenerator) -> Value,
+    answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
 const ROUTES: [Route; 12] = [
@@ -125,7 +125,7 @@ pub fn document() -> Value {
     for route in ROUTES {
         paths.insert(route.path.to_owned(), route.openapi(&mut generator));
     }
-    paths.insert("/v1/streams/{id}".to_owned(), one_stream());
+    paths.insert("/v1/streams/{id}".to_owned(), one_stream(&mut generator));
     paths.insert("/v1/live".to_owned(), live(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
     paths.insert("/readyz".to_owned(), readyz(&mut generator));
@@ -158,11 +158,11 @@ impl Route {
     }
 }
 
-fn one_stream() -> Value {
+fn one_stream(generator: &mut SchemaGenerator) -> Value {
     let id = json!({
         "name": "id", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[0-9a-f]{32}$" },
     });
-    let content = json!({ "application/json": { "schema": stream() } });
+    let content = json!({ "application/json": { "schema": stream(generator) } });
     json!({ "get": {
         "summary": "One stream by its id.", "parameters": [id], "responses": answers(&content, &["401", "403", "404"]),
         "security": [{}, { "token": [] }],
@@ -214,13 +214,14 @@ fn refusal() -> Value {
     } } })
 }
 
-fn schema<Answer: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
-    generator.subschema_for::<Answer>().to_value()
+fn schema<Answer: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<Answer>()
 }
 
-fn page(_: &mut SchemaGenerator) -> Value {
-    json!({ "type": "object", "required": ["streams", "next"], "properties": {
-        "streams": { "type": "array", "items": stream() },
-        "next": { "type": ["string", "null"] },
-    } })
+fn page(generator: &mut SchemaGenerator) -> Schema {
+    let page = json!({ "type": "object", "required": ["streams", "next"], "properties": {
+        "streams": { "type": "array", "items": stream(generator) },
+        "next": { "type": ["string", "null"], "description": "`cursor` of the next page; `null` on the last one." },
+    } });
+    named(generator, "StreamPage", page)
 }

@@ -1,9 +1,6 @@
 //! The query parameters: name, meaning, accepted values and default of each. Each route's file says which it takes.
 
-use std::borrow::Cow;
-
 use beacon::Outcome;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -93,20 +90,6 @@ impl Param for Metric {
 impl Serialize for Metric {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.id())
-    }
-}
-
-impl JsonSchema for Metric {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Metric".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
     }
 }
 

@@ -40,29 +40,34 @@ pub(super) struct KmAdjusted {
 }
 
 /// 95 % confidence intervals of the percentiles.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum Intervals {
-    OfDurations { p50: Interval, p90: Interval, p95: Interval, p99: Interval },
-    OfRates { p50: Interval, p10: Interval, p5: Interval, p1: Interval },
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub(super) struct Intervals {
+    p50: Interval,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p90: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p95: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p10: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p5: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p1: Option<Interval>,
 }
 
 /// A confidence interval. An end is absent if there are too few values to bound it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum Interval {
-    OfDuration {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lower_ms: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        upper_ms: Option<f64>,
-    },
-    OfRate {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lower_output_tokens_per_second: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        upper_output_tokens_per_second: Option<f64>,
-    },
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub(super) struct Interval {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_output_tokens_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_output_tokens_per_second: Option<f64>,
 }
 
 /// Percentiles and their maximum relative error.
@@ -113,9 +118,10 @@ impl KmAdjusted {
 impl Intervals {
     fn of(unit: Unit, histogram: &Histogram) -> Self {
         let [p50, one, two, three] = quantiles(unit).map(|(_, q)| Interval::of(unit, histogram, q));
+        let (one, two, three) = (Some(one), Some(two), Some(three));
         match unit {
-            Unit::Milliseconds => Self::OfDurations { p50, p90: one, p95: two, p99: three },
-            Unit::OutputTokensPerSecond => Self::OfRates { p50, p10: one, p5: two, p1: three },
+            Unit::Milliseconds => Self { p50, p90: one, p95: two, p99: three, ..Self::default() },
+            Unit::OutputTokensPerSecond => Self { p50, p10: one, p5: two, p1: three, ..Self::default() },
         }
     }
 }
@@ -128,10 +134,12 @@ impl Interval {
         let at = |rank: u64| quantile(histogram, (rank as f64 - 0.5) / n as f64);
         let (lower, upper) = (lower.and_then(at), upper.and_then(at));
         match unit {
-            Unit::Milliseconds => Self::OfDuration { lower_ms: lower, upper_ms: upper },
-            Unit::OutputTokensPerSecond => {
-                Self::OfRate { lower_output_tokens_per_second: lower, upper_output_tokens_per_second: upper }
-            }
+            Unit::Milliseconds => Self { lower_ms: lower, upper_ms: upper, ..Self::default() },
+            Unit::OutputTokensPerSecond => Self {
+                lower_output_tokens_per_second: lower,
+                upper_output_tokens_per_second: upper,
+                ..Self::default()
+            },
         }
     }
 }
@@ -191,8 +199,7 @@ mod tests {
                 for _ in 0..n {
                     histogram.record(100.0 + 900.0 * uniform());
                 }
-                let interval = Interval::of(Unit::Milliseconds, &histogram, q);
-                let Interval::OfDuration { lower_ms, upper_ms } = interval else { return false };
+                let Interval { lower_ms, upper_ms, .. } = Interval::of(Unit::Milliseconds, &histogram, q);
                 let exact = 100.0 + 900.0 * q;
                 lower_ms.is_none_or(|lower| lower <= exact * (1.0 + RELATIVE_ERROR))
                     && upper_ms.is_none_or(|upper| upper >= exact * (1.0 - RELATIVE_ERROR))

@@ -54,7 +54,8 @@ impl JsonSchema for QuantileValues {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let names = [Unit::Milliseconds, Unit::OutputTokensPerSecond].into_iter().flat_map(fields);
-        let properties: Map<String, Value> = names.map(|name| (name, json!({ "type": "number" }))).collect();
+        let properties: Map<String, Value> =
+            names.map(|name| (name, json!({ "type": ["number", "null"] }))).collect();
         json_schema!({ "type": "object", "properties": properties })
     }
 }

@@ -1,10 +1,44 @@
 //! JSON schemas that are not derived from a type.
 
 use beacon::{Field, MAX_MS, Rule, StreamReport};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// Schema of a stored report: the fields of the table in `beacon`, and those that the collector adds.
-pub(super) fn stream() -> Value {
+use crate::aggregate::dimension::DIMENSIONS;
+use crate::aggregate::metric::{Metric, selectable};
+
+/// A stored report.
+pub(super) fn stream(generator: &mut SchemaGenerator) -> Schema {
+    named(generator, "StreamReport", stored_report())
+}
+
+/// The id of a metric that users can select.
+pub(super) fn metric(generator: &mut SchemaGenerator) -> Schema {
+    let ids: Vec<_> = selectable().map(Metric::id).collect();
+    named(generator, "Metric", json!({ "type": "string", "enum": ids }))
+}
+
+/// The id of a metric with censored waits.
+pub(super) fn wait_metric(generator: &mut SchemaGenerator) -> Schema {
+    let waits = selectable().filter(|metric| metric.censored().is_some());
+    let ids: Vec<_> = waits.map(Metric::id).collect();
+    named(generator, "WaitMetric", json!({ "type": "string", "enum": ids }))
+}
+
+/// The name of a dimension.
+pub(super) fn dimension(generator: &mut SchemaGenerator) -> Schema {
+    let names = DIMENSIONS.each_ref().map(|spec| spec.name);
+    named(generator, "Dimension", json!({ "type": "string", "enum": names }))
+}
+
+/// Adds a schema to the document and refers to it.
+pub(super) fn named(generator: &mut SchemaGenerator, name: &str, schema: Value) -> Schema {
+    generator.definitions_mut().insert(name.to_owned(), schema);
+    Schema::new_ref(format!("#/components/schemas/{name}"))
+}
+
+/// The fields of the table in `beacon`, and those that the collector adds.
+fn stored_report() -> Value {
     let mut schema = object(StreamReport::FIELDS);
     schema["properties"]["received_ms"] =
         json!({ "type": "integer", "description": "When the report arrived." });

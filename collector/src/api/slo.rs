@@ -71,6 +71,7 @@ struct BurnRate {
 
 /// One objective on one day.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "BudgetDay")]
 struct Day {
     timestamp_ms: i64,
     good: u64,

@@ -38,6 +38,7 @@ struct QuantilesById(Vec<(&'static str, Quantiles)>);
 
 /// Failed streams as a share of the eligible streams.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ErrorShare")]
 pub(super) struct Errors {
     count: u64,
     total: u64,

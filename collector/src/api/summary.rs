@@ -22,6 +22,7 @@ use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
+use crate::slo::error_budget::{Objective, SliCount};
 use crate::slo::verdict::Verdict;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
@@ -39,6 +40,8 @@ pub(crate) struct Summary {
     goodput: Goodput,
     throughput: Throughput,
     below_reading_speed: Vec<BelowReadingSpeed>,
+    /// Streams whose wait is within the p95 target of their own use case, out of those that have both.
+    within_p95_target: Ratio,
     #[serde(flatten)]
     targets: TargetsInView,
     previous: Previous,
@@ -95,7 +98,10 @@ pub(crate) async fn summary(
     let Read { groups, judgements, before, open, overflow } = state.reader.run(read).await?;
     let mut by_use_case = BTreeMap::<String, WindowStats>::new();
     let mut now = WindowStats::default();
-    for ([_, use_case], stats) in groups {
+    let mut within_p95 = SliCount::default();
+    for ([site, use_case], stats) in groups {
+        let speed = Objective::Speed.sli(&stats, &state.config.targets(Some(&site), &use_case));
+        within_p95 = SliCount { good: within_p95.good + speed.good, total: within_p95.total + speed.total };
         now.merge(&stats);
         by_use_case.entry(use_case).or_default().merge(&stats);
     }
@@ -104,6 +110,7 @@ pub(crate) async fn summary(
         streams: now.streams(),
         open,
         figures: StreamStats::of(&now),
+        within_p95_target: Ratio::of(within_p95.good, within_p95.total),
         goodput: Goodput {
             share: Ratio::of(now.sum(Sum::WithinSlo), now.eligible()),
             per_second: now.sum(Sum::WithinSlo) as f64 / range.elapsed_seconds(),

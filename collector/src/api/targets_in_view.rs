@@ -16,6 +16,7 @@ use crate::store::query::Filter;
 
 /// Targets of a use case.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "UseCaseTargets")]
 pub(super) struct TargetsOf {
     pub(super) use_case: String,
     #[serde(flatten)]

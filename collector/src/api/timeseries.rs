@@ -10,6 +10,7 @@ use super::params::{CompareTo, Format, Step};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
+use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
 use super::throughput::Throughput;
@@ -27,6 +28,7 @@ pub(crate) struct Timeseries {
     #[serde(flatten)]
     range: Range,
     step_ms: i64,
+    #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     relative_error: f64,
     #[serde(flatten)]
@@ -39,6 +41,7 @@ pub(crate) struct Timeseries {
 
 /// One step of the range.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TimeseriesPoint")]
 struct Point {
     timestamp_ms: i64,
     #[serde(flatten)]

@@ -116,6 +116,11 @@ impl Reason {
         Self::StorageUnavailable,
     ];
 
+    /// The operator configured this refusal: the site's `filters` exclude the client.
+    pub(crate) const fn is_filter(self) -> bool {
+        matches!(self, Self::FilteredBot | Self::FilteredPrerender | Self::FilteredTest)
+    }
+
     /// Seconds after which a retry can succeed. `None` if no retry helps, or if the error sets its own time.
     const fn retry_after(self) -> Option<u64> {
         match self {

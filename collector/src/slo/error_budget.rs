@@ -106,6 +106,7 @@ impl SliCount {
 
 /// How urgently people must know of an alert, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "AlertSeverity")]
 pub(crate) enum Severity {
     /// Waits are far beyond their p99 target.
     P1,

@@ -42,6 +42,7 @@ pub(crate) struct Verdict {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "VerdictLevel")]
 pub(crate) enum Level {
     /// No eligible streams or no targets.
     None,

@@ -7,7 +7,6 @@ mod cluster;
 mod counting;
 mod countries;
 mod crash;
-mod dashboard;
 mod deploy;
 mod disk;
 mod endings;

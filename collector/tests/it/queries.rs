@@ -277,6 +277,8 @@ async fn a_breakdown_gives_the_excess_share_of_each_group() {
     let excess = |group: &Value| group["excess_share"].as_f64().unwrap();
     assert!((excess(first) - (1.0 / 3.0 - 4.0 / 6.0)).abs() < 1e-9);
     assert!((excess(first) + excess(second)).abs() < 1e-9, "shares of one whole");
+    let bound = second["excess_share_ci_lower"].as_f64().unwrap();
+    assert!(bound < 0.0 && bound < excess(second), "two of three can be chance: {bound}");
     assert_eq!(
         second["earlier"],
         json!({ "streams": 0, "n": 0, "km_adjusted": { "abandoned": 0, "failed_before": 0 } })

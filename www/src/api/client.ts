@@ -1,23 +1,8 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
-import type {
-  Abandonment,
-  Accounting,
-  Breakdown,
-  Compare,
-  Dimension,
-  Filters,
-  Heatmap,
-  HistogramAnswer,
-  Outcome,
-  Range,
-  SampleKind,
-  Slo,
-  StreamPage,
-  StreamReport,
-  Summary,
-  Timeseries,
-} from "./api-types";
+import type { Dimension, Filters, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
 import type { Metric, WaitMetric } from "./metrics";
+import { rangeQuery, type Range } from "./range";
+import type { Responses } from "./schemas";
 
 export interface QueryWindow {
   range: Range;
@@ -57,45 +42,56 @@ export const REQUEST_TIMEOUT_MS = 20_000;
 type Query = Record<string, string | undefined>;
 
 export const getSummary = (window: QueryWindow, options: RequestOptions) =>
-  get<Summary>("v1/summary", windowQuery(window), options);
+  get("v1/summary", windowQuery(window), options);
 
-/** `step` is in seconds. With `null` the collector takes its finest step for the range. */
-export const getTimeseries = (window: QueryWindow, metric: Metric, step: number | null, options: RequestOptions) =>
-  get<Timeseries>("v1/timeseries", { ...windowQuery(window), metric, step: step?.toString() }, options);
+/** `step` is in seconds. Without it the collector takes its finest step for the range. */
+export interface SeriesQuery {
+  metric: Metric;
+  step?: number;
+  compareTo: string | null;
+}
+
+export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options: RequestOptions) => {
+  const { metric, step, compareTo } = series;
+  const query = { metric, step: step?.toString(), compare_to: compareTo ?? undefined };
+  return get("v1/timeseries", { ...windowQuery(window), ...query }, options);
+};
 
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
-  get<HistogramAnswer>("v1/histogram", { ...windowQuery(window), metric }, options);
+  ofDurations(get("v1/histogram", { ...windowQuery(window), metric }, options));
 
 /** `step` is in seconds. */
 export const getHeatmap = (window: QueryWindow, metric: Metric, step: number, options: RequestOptions) =>
-  get<Heatmap>("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options);
+  ofDurations(get("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options));
+
+/** The view has no metric that is a rate, so the buckets are in milliseconds. */
+async function ofDurations<Answer>(answer: Promise<Answer>): Promise<OfDurations<Answer>> {
+  return (await answer) as OfDurations<Answer>;
+}
 
 export const getAbandonment = (window: QueryWindow, metric: WaitMetric, options: RequestOptions) =>
-  get<Abandonment>("v1/abandonment", { ...windowQuery(window), metric }, options);
+  get("v1/abandonment", { ...windowQuery(window), metric }, options);
 
 export const getBreakdown = (
   window: QueryWindow,
   groups: { by: Dimension; metric: Metric; limit: number },
   options: RequestOptions,
-) => get<Breakdown>("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
+) => get("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
 
 /** The use cases with the most streams in the last 30 days. */
-export const getUseCases = (filters: Filters, limit: number, options: RequestOptions) =>
-  get<Breakdown>("v1/breakdown", { ...filters, range: "30d", by: "use_case", limit: String(limit) }, options);
-
-export const getSlo = (filters: Filters, options: RequestOptions) => get<Slo>("v1/slo", filters, options);
+export const getSlo = (filters: Filters, options: RequestOptions) => get("v1/slo", filters, options);
 
 /** The site key for the script tag. The collector returns it only to clients that may read. */
 export async function getSiteKey(options: RequestOptions): Promise<string> {
-  const { site } = await get<{ site: string }>("snippet.json", {}, options);
+  const { site } = await getJson<{ site: string }>("snippet.json", {}, options);
   return site;
 }
 
-export const getAccounting = (options: RequestOptions) => get<Accounting>("v1/accounting", {}, options);
+export const getAccounting = (options: RequestOptions) => get("v1/accounting", {}, options);
 
 /** `step` is in seconds. */
 export const getCompare = (window: QueryWindow, step: number, options: RequestOptions) =>
-  get<Compare>("v1/compare", { ...windowQuery(window), step: String(step) }, options);
+  get("v1/compare", { ...windowQuery(window), step: String(step) }, options);
 
 /** Selects the streams of a list and its page. */
 export interface StreamQuery {
@@ -105,19 +101,19 @@ export interface StreamQuery {
 }
 
 export const getStreams = (window: QueryWindow, streams: StreamQuery, options: RequestOptions) =>
-  get<StreamPage>("v1/streams", { ...windowQuery(window), ...streams, limit: "50" }, options);
+  get("v1/streams", { ...windowQuery(window), ...streams, limit: "50" }, options);
 
 /** The newest stored stream that matches the filters. */
 export async function getNewest(filters: Filters, options: RequestOptions): Promise<StreamReport | null> {
-  const page = await get<StreamPage>("v1/streams", { ...filters, limit: "1" }, options);
+  const page = await get("v1/streams", { ...filters, limit: "1" }, options);
   return page.streams[0] ?? null;
 }
 
 export const getStream = (id: string, options: RequestOptions) =>
-  get<StreamReport>(`v1/streams/${encodeURIComponent(id)}`, {}, options);
+  getJson<Responses["v1/streams/{id}"]>(`v1/streams/${encodeURIComponent(id)}`, {}, options);
 
 function windowQuery({ range, filters }: QueryWindow): Query {
-  return { range, ...filters };
+  return { ...rangeQuery(range), ...filters };
 }
 
 /** Opens the live feed. An `EventSource` cannot send the token. */
@@ -127,7 +123,15 @@ export async function openLive(filters: Filters, options: RequestOptions): Promi
   return body;
 }
 
-async function get<Answer>(route: string, query: Query, { token, signal }: RequestOptions): Promise<Answer> {
+function get<Route extends keyof Responses>(
+  route: Route,
+  query: Query,
+  options: RequestOptions,
+): Promise<Responses[Route]> {
+  return getJson(route, query, options);
+}
+
+async function getJson<Answer>(path: string, query: Query, { token, signal }: RequestOptions): Promise<Answer> {
   // `AbortSignal.any` is missing in the oldest supported Firefox.
   const controller = new AbortController();
   const stop = () => controller.abort();
@@ -135,7 +139,7 @@ async function get<Answer>(route: string, query: Query, { token, signal }: Reque
   signal?.addEventListener("abort", stop);
   const timeout = setTimeout(stop, REQUEST_TIMEOUT_MS);
   try {
-    const response = await request(route, query, "application/json", { token, signal: controller.signal });
+    const response = await request(path, query, "application/json", { token, signal: controller.signal });
     return (await response.json()) as Answer;
   } catch (error) {
     throw error instanceof SyntaxError ? new UnexpectedResponse(error.message) : error;

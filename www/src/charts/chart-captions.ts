@@ -2,14 +2,15 @@
 import type {
   Breakdown,
   Compare,
+  Group,
   HistogramAnswer,
   Percentiles,
-  Range,
   Targets,
   Timeseries,
 } from "../api/api-types";
 import { DIMENSIONS } from "../api/dimensions";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
+import { isFixed, type Range, type RangePreset } from "../api/range";
 import {
   count,
   duration,
@@ -17,13 +18,14 @@ import {
   isKnown,
   percent,
   plural,
+  timeRange,
   valueLabel,
   type MaybeNumber,
 } from "../format";
 import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import type { View } from "../url";
 
-const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
+const RANGE_LABELS: Record<RangePreset, { last: string; before: string }> = {
   "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },
   "1h": { last: "the last hour", before: "the previous hour" },
   "6h": { last: "the last 6 hours", before: "the previous 6 hours" },
@@ -32,7 +34,9 @@ const RANGE_LABELS: Record<Range, { last: string; before: string }> = {
   "30d": { last: "the last 30 days", before: "the previous 30 days" },
 };
 
-export const rangeLabel = (range: Range) => RANGE_LABELS[range].last;
+export function rangeLabel(range: Range): string {
+  return isFixed(range) ? `the range ${timeRange(range, Date.now())}` : RANGE_LABELS[range].last;
+}
 
 /** Describes a view in one line. */
 export function describeView({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
@@ -46,7 +50,7 @@ export function describeView({ range, metric, filters }: Pick<View, "range" | "m
 
 /** Names the period that changes compare with, or says why there is none. `n` counts the samples of that period. */
 export function comparisonCaption(n: number, range: Range): string {
-  const { before } = RANGE_LABELS[range];
+  const before = isFixed(range) ? "the period before of the same length" : RANGE_LABELS[range].before;
   if (n === 0) return `no data in ${before}`;
   return n < MIN_SAMPLES ? `too few samples in ${before} for a comparison` : `changes vs. ${before}`;
 }
@@ -188,11 +192,22 @@ export function breakdownCaption({ by, groups }: Breakdown): string {
   const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
   const slow = `Highest p95: ${valueLabel(by, slowest.value)} (${duration(slowest.p95_ms)}).`;
   const worst = trusted.reduce((a, b) => ((b.excess_share ?? 0) > (a.excess_share ?? 0) ? b : a));
-  if (!isKnown(worst.excess_share) || worst.excess_share < 0.02) return slow;
+  if (!exceedsItsShare(worst)) return slow;
   const bad = worst.goodput.total - worst.goodput.good;
   const failures = `${count(bad)} of ${plural(worst.goodput.total, "stream")} missed a target or failed`;
   return `${slow} ${valueLabel(by, worst.value)} causes more failures than its share of traffic: ${failures}.`;
 }
+
+/** Whether a group causes more failures than its share of traffic, beyond chance and by an amount that matters. */
+export function exceedsItsShare({ goodput, ...group }: ExcessShare): boolean {
+  const { excess_share: excess, excess_share_ci_lower: lower } = group;
+  if (goodput.total < MIN_SAMPLES) return false;
+  return isKnown(excess) && excess >= MIN_EXCESS_SHARE && isKnown(lower) && lower > 0;
+}
+
+type ExcessShare = Pick<Group, "goodput" | "excess_share" | "excess_share_ci_lower">;
+
+const MIN_EXCESS_SHARE = 0.02;
 
 export function compareCaption(answer: Compare, percentile: "p50" | "p95"): string {
   const client = answer.client[`${percentile}_ms`];

@@ -4,21 +4,31 @@ import { useMemo, useState } from "preact/hooks";
 import type { Heatmap as HeatmapAnswer } from "../api/api-types";
 import { count, duration, percent, tickDuration, timeInterval } from "../format";
 import { useWidth } from "../ui/width";
+import { BrushSpan, useBrush } from "./brush";
 import { slowTarget } from "./chart-captions";
 import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
-import { logTicks, timeLabel, timeTicks } from "./ticks";
+import { logTicks, ticksWithin, timeLabel, timeTicks } from "./ticks";
 
 const LEFT = 64;
 const RIGHT = 8;
 const FOOT = 24;
 const HEIGHT = 304;
 
-export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: string }) {
+interface HeatmapProps {
+  answer: HeatmapAnswer;
+  label: string;
+  /** Receives the times that the user dragged over. */
+  onBrush: (from: number, to: number) => void;
+}
+
+export function Heatmap({ answer, label, onBrush }: HeatmapProps) {
   const [host, width] = useWidth<HTMLDivElement>(960);
   const [hovered, setHovered] = useState<Cell | null>(null);
   const cells = useMemo(() => cellsOf(answer), [answer]);
   const scales = scalesOf(answer, width);
   const target = slowTarget(answer);
+  const brushed = (from: number, to: number) => onBrush(scales.time(from), scales.time(to));
+  const [brush, span] = useBrush(brushed, LEFT, width - RIGHT);
   // Memoized: hovering must not redraw thousands of cells.
   const rects = useMemo(() => cells.map((cell, at) => rectOf(cell, at, scales, answer.step_ms)), [cells, width]);
   const point = (event: MouseEvent) => {
@@ -27,8 +37,9 @@ export function Heatmap({ answer, label }: { answer: HeatmapAnswer; label: strin
   };
   return (
     <div class="heat" ref={host} onMouseLeave={() => setHovered(null)}>
-      <svg width={width} height={HEIGHT} role="img" aria-label={label} onMouseOver={point}>
+      <svg width={width} height={HEIGHT} role="img" aria-label={label} onMouseOver={point} {...brush}>
         {rects}
+        <BrushSpan span={span} height={HEIGHT - FOOT} />
         {target !== null && target > scales.low && target < scales.high && (
           <g class="mark target quiet">
             <line x1={LEFT} x2={width - RIGHT} y1={scales.y(target)} y2={scales.y(target)} />
@@ -85,7 +96,7 @@ function Axes({ answer, scales, width }: { answer: HeatmapAnswer; scales: Scales
         </text>
       ))}
       <line class="axis" x1={LEFT} x2={width - RIGHT} y1={HEIGHT - FOOT + 0.5} y2={HEIGHT - FOOT + 0.5} />
-      {ticks.map((tick) => (
+      {ticksWithin(ticks, scales.x, width).map((tick) => (
         <text key={tick} class="tick middle" x={scales.x(tick)} y={HEIGHT - FOOT + 16}>
           {timeLabel(tick, step)}
         </text>
@@ -98,6 +109,8 @@ interface Scales {
   low: number;
   high: number;
   x: (time: number) => number;
+  /** Inverse of `x`. */
+  time: (x: number) => number;
   y: (value: number) => number;
 }
 
@@ -113,6 +126,7 @@ function scalesOf({ buckets, from, to, step_ms: step, points }: HeatmapAnswer, w
     high,
     // A first step that began before the range is clipped to the range.
     x: (time) => Math.round(LEFT + Math.max(0, (time - from) / (until - from)) * (width - LEFT - RIGHT)),
+    time: (x) => from + ((x - LEFT) / (width - LEFT - RIGHT)) * (until - from),
     // A value below the lowest bucket has no position on a log axis: it is drawn at the bottom.
     y: (value) => (value <= low ? bottom : Math.round(bottom - (Math.log(value / low) / reach) * (bottom - 8))),
   };

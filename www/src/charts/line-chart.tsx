@@ -1,8 +1,9 @@
-/** A plot with a tooltip at the cursor. Arrow keys move the cursor. */
+/** A plot with a tooltip at the cursor. Arrow keys move the cursor. Dragging over it selects its times. */
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { shownTheme } from "../theme";
+import { timeZone } from "../time-zone";
 import { Plot, type PlotSpec } from "./plot";
 
 /** Content of the tooltip: a heading and named values. */
@@ -15,9 +16,11 @@ interface LineChartProps {
   spec: PlotSpec;
   label: string;
   readout: (index: number) => Readout | null;
+  /** Receives the selected times. */
+  onBrush: (from: number, to: number) => void;
 }
 
-export function LineChart({ spec, label, readout }: LineChartProps) {
+export function LineChart({ spec, label, readout, onBrush }: LineChartProps) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
   const tip = useRef<HTMLDivElement>(null);
@@ -25,8 +28,9 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
 
   useLayoutEffect(() => {
     if (!host.current) return undefined;
-    plot.current = new Plot(host.current, spec, (index, left) => {
-      setAt(index === null || left < 0 ? null : { index, left });
+    plot.current = new Plot(host.current, spec, {
+      onCursor: (index, left) => setAt(index === null || left < 0 ? null : { index, left }),
+      onBrush,
     });
     return () => plot.current?.destroy();
   }, []);
@@ -35,7 +39,7 @@ export function LineChart({ spec, label, readout }: LineChartProps) {
   useEffect(
     () =>
       effect(() => {
-        if (shownTheme.value) plot.current?.recolour();
+        if (shownTheme.value && timeZone.value) plot.current?.redraw();
       }),
     [],
   );

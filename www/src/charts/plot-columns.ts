@@ -2,25 +2,34 @@
 
 type Values = (number | null)[];
 
+export interface Volume {
+  streams: number[];
+  errors: number[];
+  /** The last step is not over, so its bar is hollow. */
+  isRunning: boolean;
+}
+
 /** The part of a plot that its columns depend on. */
 interface PlotData {
   /** Unix milliseconds. */
   times: number[];
-  lines: { values: Values }[];
+  /** `isLowSample` of a line replaces that of the plot. */
+  lines: { values: Values; isLowSample?: boolean[] }[];
   isLowSample: boolean[];
-  volume?: { streams: number[]; errors: number[] };
+  volume?: Volume;
 }
 
 /** Times in seconds, then the volume with its unfinished last step apart, then a solid and a dashed column per line. */
 export function plotColumns(spec: PlotData): Values[] {
   const lines = spec.lines.flatMap((line) => {
     const values = line.values.map((value) => (value === null ? null : Math.max(value, LOG_AXIS_MIN)));
-    return [solidValues(values, spec.isLowSample), dashedValues(values, spec.isLowSample)];
+    const isLowSample = line.isLowSample ?? spec.isLowSample;
+    return [solidValues(values, isLowSample), dashedValues(values, isLowSample)];
   });
-  const isLast = (i: number) => i === spec.times.length - 1;
-  const { streams, errors } = spec.volume ?? { streams: [], errors: [] };
-  const finished = streams.map((n, i) => (isLast(i) ? null : n));
-  const running = streams.map((n, i) => (isLast(i) ? n : null));
+  const { streams, errors, isRunning } = spec.volume ?? { streams: [], errors: [], isRunning: false };
+  const isUnfinished = (i: number) => isRunning && i === spec.times.length - 1;
+  const finished = streams.map((n, i) => (isUnfinished(i) ? null : n));
+  const running = streams.map((n, i) => (isUnfinished(i) ? n : null));
   const volume = spec.volume ? [finished, running, errors] : [];
   return [spec.times.map((time) => time / 1000), ...volume, ...lines];
 }

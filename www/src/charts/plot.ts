@@ -3,7 +3,8 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { canvasColour } from "../theme";
-import { isolatedPoints, LOG_AXIS_MIN, plotColumns } from "./plot-columns";
+import { MIN_BRUSH_PX } from "./brush";
+import { isolatedPoints, LOG_AXIS_MIN, plotColumns, type Volume } from "./plot-columns";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
 export interface Line {
@@ -13,6 +14,8 @@ export interface Line {
   values: (number | null)[];
   width: number;
   dash?: number[];
+  /** Replaces that of the plot, for a line with samples of its own. */
+  isLowSample?: boolean[];
 }
 
 /** A target as a horizontal line. */
@@ -34,9 +37,15 @@ export interface PlotSpec {
   targets: TargetLine[];
   /** Points with few samples: drawn dashed and with a ring. */
   isLowSample: boolean[];
-  /** Streams and failed streams as bars at the bottom. The last step is incomplete. */
-  volume?: { streams: number[]; errors: number[] };
+  /** Streams and failed streams as bars at the bottom. */
+  volume?: Volume;
   format: (value: number) => string;
+}
+
+export interface PlotEvents {
+  onCursor: (index: number | null, left: number) => void;
+  /** The user dragged over these times, in Unix milliseconds. */
+  onBrush: (from: number, to: number) => void;
 }
 
 /** A plot in `host` until it is destroyed. It keeps its cursor on an update with data of the same shape. */
@@ -47,7 +56,7 @@ export class Plot {
   constructor(
     private readonly host: HTMLElement,
     private spec: PlotSpec,
-    private readonly onCursor: (index: number | null, left: number) => void,
+    private readonly events: PlotEvents,
   ) {
     this.chart = this.draw();
     this.observer = new ResizeObserver(() => this.fit());
@@ -68,9 +77,9 @@ export class Plot {
     this.chart = this.draw();
   }
 
-  /** Redraws with the current colours. */
-  recolour(): void {
-    this.chart.redraw(false, true);
+  /** Redraws with the current theme and time zone. The paths of bars contain their colour, so they are built again. */
+  redraw(): void {
+    this.chart.redraw(true, true);
   }
 
   /** Moves the cursor by whole points, for the keyboard. */
@@ -110,7 +119,7 @@ export class Plot {
       legend: { show: false },
       cursor: {
         y: false,
-        drag: { x: false, y: false, setScale: false },
+        drag: { x: true, y: false, setScale: false, dist: MIN_BRUSH_PX },
         points: {
           size: 7,
           width: 1.5,
@@ -131,9 +140,18 @@ export class Plot {
       series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
       hooks: {
         draw: [(chart) => this.drawTargets(chart)],
-        setCursor: [(chart) => this.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
+        setCursor: [(chart) => this.events.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
+        setSelect: [(chart) => this.brushed(chart)],
       },
     };
+  }
+
+  private brushed(chart: uPlot): void {
+    const { left, width } = chart.select;
+    if (width === 0) return;
+    const [from, to] = [left, left + width].map((x) => 1000 * chart.posToVal(x, "x"));
+    chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    if (from !== undefined && to !== undefined) this.events.onBrush(from, to);
   }
 
   /** Space for the labels of targets at the right. */
@@ -280,7 +298,8 @@ export class Plot {
 
   /** Points with few samples get a ring if there is space. On a crowded plot only the dashes mark them. */
   private ringedPoints(line: number): number[] {
-    const { isLowSample, times, lines } = this.spec;
+    const { times, lines } = this.spec;
+    const isLowSample = lines[line]?.isLowSample ?? this.spec.isLowSample;
     const spacing = this.chart ? this.chart.width / Math.max(1, times.length) : 8;
     const values = lines[line]?.values ?? [];
     const isolated = new Set(isolatedPoints(values));

@@ -1,5 +1,6 @@
 /** Limits and ticks of log, linear and time axes, and the labels of times. */
-import { day } from "../format";
+import { day, timeOfDay } from "../format";
+import { calendarTime, unixTime, type CalendarTime } from "../time-zone";
 
 /** Multiples of 1, 2 and 5 of powers of ten within the limits, thinned to at most `most`. */
 export function logTicks(low: number, high: number, most: number): number[] {
@@ -64,32 +65,40 @@ const TIME_STEPS = [
   30 * DAY,
 ];
 
-/** Round local times by the calendar, so that a clock change shifts no tick. */
+/** Round times by the calendar of the chosen time zone, so that a clock change shifts no tick. */
 export function timeTicks(from: number, to: number, most: number): { ticks: number[]; step: number } {
   const step = TIME_STEPS.find((width) => (to - from) / width <= most) ?? 30 * DAY;
-  const first = new Date(from);
+  const first = calendarTime(from);
   const ticks: number[] = [];
   for (let days = 0; ; days += 1) {
-    const date = new Date(first.getFullYear(), first.getMonth(), first.getDate() + days);
-    if (date.getTime() > to) return { ticks, step };
+    const date = { ...first, day: first.day + days };
+    if (unixTime(date) > to) return { ticks, step };
     ticks.push(...ticksOf(date, step).filter((tick) => tick >= from && tick <= to));
   }
 }
 
-function ticksOf(date: Date, step: number): number[] {
-  const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
-  if (step >= DAY) return (Date.UTC(year, month, day) / DAY) % (step / DAY) === 0 ? [date.getTime()] : [];
-  const times = Array.from({ length: DAY / step }, (_, at) => new Date(year, month, day, 0, 0, (at * step) / SECOND));
+/** Ticks whose centred labels fit before `right`. A label at the end of the axis would be cut. */
+export function ticksWithin(ticks: readonly number[], x: (tick: number) => number, right: number): number[] {
+  return ticks.filter((tick) => x(tick) + HALF_LABEL_PX <= right);
+}
+
+/** Half the width of the longest label, `30 Nov`, in 12 px. */
+const HALF_LABEL_PX = 20;
+
+/** Ticks of one day. The day of the month can be after its end. */
+function ticksOf(date: CalendarTime, step: number): number[] {
+  const { year, month, day } = date;
+  if (step >= DAY) return (Date.UTC(year, month, day) / DAY) % (step / DAY) === 0 ? [unixTime(date)] : [];
+  const times = Array.from({ length: DAY / step }, (_, at) => unixTime(date, (at * step) / SECOND));
   // A skipped hour maps to the next hour, which is already in the list.
-  return [...new Set(times.map((time) => time.getTime()))];
+  return [...new Set(times)];
 }
 
 /** The time of day, or the date at midnight and for steps of days. `step` is the distance of two ticks. */
 export function timeLabel(unixMs: number, step: number): string {
-  const at = new Date(unixMs);
-  const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
-  if (step >= 86_400_000 || isMidnight) return day(unixMs);
-  return `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
+  const { hours, minutes } = calendarTime(unixMs);
+  if (step >= DAY || (hours === 0 && minutes === 0)) return day(unixMs);
+  return timeOfDay(unixMs).slice(0, 5);
 }
 
 function roundUp(value: number): number {

@@ -6,7 +6,7 @@ import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-
 import type { Result } from "../api/async-result";
 import { DIMENSIONS } from "../api/dimensions";
 import { METRIC_LABELS } from "../api/metrics";
-import { breakdownCaption, slowTarget } from "../charts/chart-captions";
+import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
 import { columnDuration, count, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
@@ -19,9 +19,9 @@ type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
 const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
   { column: "streams", label: "Streams", title: "Streams that ended in this time range", visibility: "" },
-  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "mid" },
+  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "" },
   { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this value", visibility: "" },
-  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "mid" },
+  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "" },
   {
     column: "excess_share",
     label: "Impact",
@@ -124,7 +124,7 @@ function Head({ column, label, title, visibility, sorted, onSort }: HeadProps) {
 }
 
 function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupScale }) {
-  const { value, streams, share, excess_share: excess } = group;
+  const { value, streams, share } = group;
   const failed = errorShare(group);
   const few = group.n < MIN_SAMPLES ? " few" : "";
   return (
@@ -142,15 +142,15 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupSc
       <td class="number">
         {count(streams)} <small class="share">{percent(share)}</small>
       </td>
-      <td class={`number mid${few}`}>{columnDuration(group.p50_ms)}</td>
+      <td class={`number${few}`}>{columnDuration(group.p50_ms)}</td>
       <td class={`number strong${few}`} title={intervalTitle(group)}>
         {few && group.n > 0 && <small>(n = {count(group.n)}) </small>}
         {columnDuration(group.p95_ms)}
       </td>
-      <td class={`number mid${failed ? "" : " dim"}`} data-errors={group.errors}>
+      <td class={`number${failed ? "" : " dim"}`} data-errors={group.errors}>
         {percent(failed)}
       </td>
-      <td class="number wide">{excessCell(excess, group.goodput.total < MIN_SAMPLES)}</td>
+      <td class="number wide">{excessCell(group)}</td>
       <td class="wide span-cell">
         <PercentileRange group={group} scale={scale} />
       </td>
@@ -186,13 +186,14 @@ function intervalTitle({ intervals }: Group): string | undefined {
     : `95 % confidence interval: ≥ ${duration(lower)} (few samples)`;
 }
 
-/** The impact of a few streams is chance: it gets no colour. */
-function excessCell(excess: number | null | undefined, isFew: boolean) {
+/** Only an impact that matters has a colour. */
+function excessCell(group: Group) {
+  const { excess_share: excess } = group;
   if (!isKnown(excess)) return <span class="dim">–</span>;
   const points = excess * 100;
   if (Math.abs(points) < 0.05) return <span class="dim">0</span>;
   const text = `${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)} pp`;
-  return points > 0 && !isFew ? <span class="bad">{text}</span> : <span class="dim">{text}</span>;
+  return <span class={exceedsItsShare(group) ? "bad" : "dim"}>{text}</span>;
 }
 
 function sortedBy(groups: readonly Group[], column: Column): Group[] {

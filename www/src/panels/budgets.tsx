@@ -2,7 +2,7 @@
 import type { Budgets as BudgetsAnswer } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import { humanize, plural } from "../format";
-import { setFilter } from "../state";
+import { setFilters } from "../state";
 import { Icon, type IconName } from "../ui/icon";
 import {
   ALERT_LABELS,
@@ -39,8 +39,9 @@ function KnownBudgets({ answer: { slos, omitted } }: { answer: BudgetsAnswer }) 
   const all = byUrgency(slos);
   const first = all.slice(0, MAX_SHOWN);
   const rest = all.slice(MAX_SHOWN);
-  const names = new Set(all.map(({ useCase }) => useCase));
+  const names = new Set(all.map(({ site, useCase }) => `${site} ${useCase}`));
   const single = names.size === 1 ? first[0] : undefined;
+  const severalSites = new Set(all.map(({ site }) => site)).size > 1;
   return (
     <>
       <h2 id="budgets-title">
@@ -48,24 +49,33 @@ function KnownBudgets({ answer: { slos, omitted } }: { answer: BudgetsAnswer }) 
         {" "}
         <small>{first[0]?.days} days</small>
       </h2>
-      <Lines items={first} isNamed={!single} />
+      <Lines items={first} isNamed={!single} severalSites={severalSites} />
       {rest.length > 0 && (
         <details>
           <summary>Show {plural(rest.length, "more SLO")}</summary>
-          <Lines items={rest} isNamed={!single} />
+          <Lines items={rest} isNamed={!single} severalSites={severalSites} />
         </details>
       )}
-      <BurnRates items={all} isNamed={!single} />
+      <BurnRates items={all} isNamed={!single} severalSites={severalSites} />
       {omitted > 0 && <p class="beyond">{plural(omitted, "more use case")} with fewer streams.</p>}
     </>
   );
 }
 
-function Lines({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolean }) {
+interface Naming {
+  isNamed: boolean;
+  severalSites: boolean;
+}
+
+function nameOf({ site, useCase }: UseCaseBudget, severalSites: boolean): string {
+  return severalSites ? `${site} ${humanize(useCase)}` : humanize(useCase);
+}
+
+function Lines({ items, ...naming }: { items: UseCaseBudget[] } & Naming) {
   return (
     <ul>
       {items.map((item) => (
-        <Line key={`${item.useCase} ${item.budget.objective}`} item={item} isNamed={isNamed} />
+        <Line key={`${item.site} ${item.useCase} ${item.budget.objective}`} item={item} {...naming} />
       ))}
     </ul>
   );
@@ -73,8 +83,8 @@ function Lines({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolean })
 
 const STATUS_ICONS: Record<BudgetStatus, IconName> = { good: "good", warn: "warn", bad: "bad", none: "none" };
 
-function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
-  const { budget, useCase } = item;
+function Line({ item, isNamed, severalSites }: { item: UseCaseBudget } & Naming) {
+  const { budget, useCase, site } = item;
   const { objective, alert, remaining } = budget;
   const status = statusOf(budget);
   return (
@@ -87,10 +97,10 @@ function Line({ item, isNamed }: { item: UseCaseBudget; isNamed: boolean }) {
           <button
             type="button"
             class="narrow"
-            title="Filter by this use case"
-            onClick={() => setFilter("use_case", useCase)}
+            title="Show only this use case"
+            onClick={() => setFilters({ site, use_case: useCase })}
           >
-            {humanize(useCase)}
+            {nameOf(item, severalSites)}
           </button>
         )}
         {isNamed && " "}
@@ -121,7 +131,7 @@ function BurnDown({ item: { budget, from, to }, status }: { item: UseCaseBudget;
   );
 }
 
-function BurnRates({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolean }) {
+function BurnRates({ items, isNamed, severalSites }: { items: UseCaseBudget[] } & Naming) {
   const windows = items[0]?.budget.burn_rates.map(({ minutes }) => minutes) ?? [];
   return (
     <details>
@@ -143,14 +153,14 @@ function BurnRates({ items, isNamed }: { items: UseCaseBudget[]; isNamed: boolea
             </tr>
           </thead>
           <tbody>
-            {items.map(({ useCase, budget }) => (
-              <tr key={`${useCase} ${budget.objective}`}>
+            {items.map((item) => (
+              <tr key={`${item.site} ${item.useCase} ${item.budget.objective}`}>
                 <th scope="row">
-                  {isNamed && `${humanize(useCase)} `}
-                  {budget.objective}
+                  {isNamed && `${nameOf(item, severalSites)} `}
+                  {item.budget.objective}
                 </th>
                 {windows.map((minutes) => (
-                  <Rate key={minutes} rate={burnRateOver(budget, minutes)} />
+                  <Rate key={minutes} rate={burnRateOver(item.budget, minutes)} />
                 ))}
               </tr>
             ))}

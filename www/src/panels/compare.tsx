@@ -20,6 +20,7 @@ import {
   timeInterval,
 } from "../format";
 import { MIN_SAMPLES } from "../metric";
+import { zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 
 type Percentile = "p50" | "p95";
@@ -87,6 +88,7 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
           spec={spec}
           label={`Time to first token in the browser and on the server, and the network overhead, ${which}`}
           readout={(index) => readoutOf(answer, which, index, to)}
+          onBrush={zoomTo}
         />
       </div>
       <OverheadFacts answer={answer} />

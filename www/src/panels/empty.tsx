@@ -1,5 +1,6 @@
 /** Screen without data: how to install the probe, or how to widen the range. */
 import { rangeLabel } from "../charts/chart-captions";
+import { isFixed } from "../api/range";
 import { dateTime } from "../format";
 import { nextRangeCovering } from "../polling/resolution";
 import { dashboardData, navigate, outsideRange, setRange, view } from "../state";
@@ -54,7 +55,8 @@ interface NoneInRangeProps {
 function NoStreamsInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
   const { range, filters } = view.value;
   const hasFilters = Object.keys(filters).length > 0;
-  const now = dashboardData.value?.summary.to ?? ofAllMs;
+  const data = dashboardData.value;
+  const now = (isFixed(range) ? data?.loadedAt : data?.summary.to) ?? ofAllMs;
   const wider = newestMs === null ? undefined : nextRangeCovering(range, now - newestMs);
   return (
     <section class="empty" data-empty="range">

@@ -4,6 +4,7 @@ import { ABSENT, configuredPercent, count, duration, isKnown, plural } from "../
 
 /** An error budget with its use case and period. */
 export interface UseCaseBudget {
+  site: string | null;
   useCase: string;
   from: number;
   to: number;
@@ -16,8 +17,11 @@ export type BudgetStatus = "good" | "warn" | "bad" | "none";
 
 /** Sorts by alert severity, then by the remaining budget. */
 export function byUrgency(answers: readonly Slo[]): UseCaseBudget[] {
-  const all = answers.flatMap(({ budgets, targets, ...period }) =>
-    budgets.map((budget): UseCaseBudget => ({ ...period, useCase: targets.use_case ?? "unknown", targets, budget })),
+  const all = answers.flatMap(({ budgets, targets, site, ...period }) =>
+    budgets.map((budget): UseCaseBudget => {
+      const useCase = targets.use_case ?? "unknown";
+      return { ...period, site: site ?? null, useCase, targets, budget };
+    }),
   );
   const urgency = ({ budget: { alert } }: UseCaseBudget) => (alert ? SEVERITIES.indexOf(alert) : SEVERITIES.length);
   const remaining = ({ budget }: UseCaseBudget) => (hasEnoughStreams(budget) ? budget.remaining : null) ?? Infinity;
@@ -31,10 +35,10 @@ export function hasEnoughStreams({ total }: Budget): boolean {
 
 export function statusOf(budget: Budget): BudgetStatus {
   const { alert, remaining } = budget;
-  if (alert === "page" || alert === "incident") return "bad";
+  if (alert && URGENT.includes(alert)) return "bad";
   if (!hasEnoughStreams(budget) || !isKnown(remaining)) return "none";
   if (remaining < 0) return "bad";
-  return alert === "ticket" || remaining < LOW_REMAINING ? "warn" : "good";
+  return alert || remaining < LOW_REMAINING ? "warn" : "good";
 }
 
 /** `62 % left`. Without enough streams there is no text. */
@@ -51,8 +55,14 @@ function objectiveText({ budget: { objective, objective_ratio }, targets }: UseC
   const share = configuredPercent(objective_ratio);
   if (objective === "availability") return `SLO: ${share} of streams succeed`;
   if (objective === "integrity") return `SLO: ${share} of streams are intact`;
+  if (objective === "pace") return `SLO: ${share} of streams keep their pace (${paceText(targets)})`;
   if (isKnown(targets.ttft_p95_ms)) return `SLO: ${share} of streams have TTFT ≤ ${duration(targets.ttft_p95_ms)}`;
   return `SLO: ${share} of streams end within ${duration(targets.e2e_p95_ms)}`;
+}
+
+function paceText({ tpot_ms: tpot, longest_gap_ms: gap }: Targets): string {
+  const parts = [isKnown(tpot) && `≤ ${duration(tpot)} per token`, isKnown(gap) && `no pause over ${duration(gap)}`];
+  return parts.filter((part) => part !== false).join(", ");
 }
 
 /** A stream that misses the objective. */
@@ -60,11 +70,15 @@ const MISS_LABELS: Record<ObjectiveName, string> = {
   availability: "failed",
   integrity: "not intact",
   speed: "too slow",
+  pace: "off pace",
 };
 
 export const ALERT_LABELS: Record<AlertSeverity, { label: string; meaning: string }> = {
+  P1: { label: "P1", meaning: "p99 is above twice its target" },
   page: { label: "page", meaning: "Burning fast enough to page the on-call engineer" },
+  P2: { label: "P2", meaning: "p95 is above twice its target" },
   incident: { label: "incident", meaning: "Burning fast enough to inform the team today" },
+  P3: { label: "P3", meaning: "p95 has been above one and a half times its target for a day" },
   ticket: { label: "ticket", meaning: "Burning fast enough to inform the team this week" },
 };
 
@@ -162,7 +176,9 @@ function wholeStreams(allowed: number): string {
   return count(Math.floor(allowed + 1e-9));
 }
 
-export const SEVERITIES: readonly AlertSeverity[] = ["page", "incident", "ticket"];
+/** Most urgent first. */
+export const SEVERITIES: readonly AlertSeverity[] = ["P1", "page", "P2", "incident", "P3", "ticket"];
+export const URGENT: readonly AlertSeverity[] = ["P1", "page", "P2", "incident"];
 
 /** The collector's alerts use the same minimum: below it, one or two streams decide. */
 const MIN_STREAMS = 100;

@@ -1,17 +1,15 @@
-/** Header: name, time range, filters, refresh and theme. */
+/** Header: name, time range, filters, refresh, link, time zone and theme. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import type { Range } from "../api/api-types";
 import { DIMENSIONS } from "../api/dimensions";
 import { humanize, timeOfDay, valueLabel } from "../format";
 import { refresh, REFRESH_MS } from "../polling/feed";
-import { busy, dashboardData, paused, screen, setFilter, setRange, view } from "../state";
+import { busy, dashboardData, paused, screen, setFilter, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
-import { SegmentedControl } from "../ui/segmented-control";
-import { RANGES } from "../url";
-
-const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: value, title: `Last ${value}` }));
+import { CopyLink } from "./copy-link";
+import { FixedTimes, TimeRange } from "./time-range";
+import { TimeZoneButton } from "./time-zone-button";
 
 export function Header() {
   const isLocked = screen.value === "locked";
@@ -21,23 +19,18 @@ export function Header() {
         <Icon name="mark" />
         llm-rum
       </h1>
-      {!isLocked && (
-        <SegmentedControl<Range>
-          legend="Time range"
-          name="range"
-          options={RANGE_OPTIONS}
-          chosen={view.value.range}
-          onChoose={setRange}
-        />
-      )}
+      {!isLocked && <TimeRange />}
       <div class="tools">
         {!isLocked && <Refresh />}
+        {!isLocked && <CopyLink />}
+        <TimeZoneButton />
         <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
           <Icon name={theme.value} />
           <span class="tool-word">{theme.value}</span>
           <span class="unseen">switch theme</span>
         </button>
       </div>
+      {!isLocked && <FixedTimes />}
       <FilterChips />
     </header>
   );

@@ -77,11 +77,18 @@ function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string 
       <p class="rests">
         {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)} ·{" "}
         {comparisonCaption(previous.ttfv.n, range)}
-        {summary.use_cases > 1 && " · targets differ per use case: select one"}
+        {summary.use_cases > 1 && ` · ${withinTargets(summary)}`}
       </p>
       {comparison !== null && <p class="rests">{comparison}</p>}
     </Tile>
   );
+}
+
+/** With several use cases, each stream is compared with the target of its own. */
+function withinTargets({ within_p95_target: within }: Summary): string {
+  return within.total === 0
+    ? "no use case has a p95 target"
+    : `${percent(within.ratio)} of ${plural(within.total, "stream")} within the p95 target of their use case`;
 }
 
 function sampleText(n: number, error: MaybeNumber): string {
@@ -183,7 +190,7 @@ function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quanti
 }
 
 /** Confidence interval of a percentile of few samples. */
-function ConfidenceInterval({ interval }: { interval: Interval | undefined }) {
+function ConfidenceInterval({ interval }: { interval: Interval | null | undefined }) {
   if (!interval || !isKnown(interval.lower_ms)) return null;
   const { lower_ms: lower, upper_ms: upper } = interval;
   const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;

@@ -1,9 +1,10 @@
 /** A metric over time: its percentiles with targets and volume, or a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer, Range, SeriesPoint, Timeseries } from "../api/api-types";
+import type { Heatmap as HeatmapAnswer, SeriesPoint, Timeseries } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
+import { isRunning, type Range } from "../api/range";
 import {
   exceedsError,
   lowSampleCaption,
@@ -18,9 +19,9 @@ import type { Line, PlotSpec } from "../charts/plot";
 import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
 import { DURATION_METRICS, isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
-import { setChartType, setMetric, setRange } from "../state";
+import { setChartType, setCompareTo, setMetric, setRange, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import { CHART_TYPES, type ChartType } from "../url";
+import { CHART_TYPES, COMPARISONS, type ChartType, type CompareTo } from "../url";
 
 interface TtftChartProps {
   series: Timeseries;
@@ -28,11 +29,12 @@ interface TtftChartProps {
   range: Range;
   metric: Metric;
   chartType: ChartType;
+  compareTo: CompareTo | null;
   /** Number of use cases in view. */
   useCases: number;
 }
 
-export function TtftChart({ series, heatmap, range, metric, chartType, useCases }: TtftChartProps) {
+export function TtftChart({ series, heatmap, range, metric, chartType, compareTo, useCases }: TtftChartProps) {
   const labels = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
   const captions = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)];
@@ -43,11 +45,12 @@ export function TtftChart({ series, heatmap, range, metric, chartType, useCases 
       chart="ttft"
       title={`${labels.title} over time`}
       caption={chartType === "lines" ? `${caption} ${lowSampleCaption(series)}` : caption}
-      aside={<Switches metric={metric} chartType={chartType} />}
+      aside={<Switches metric={metric} chartType={chartType} compareTo={compareTo} />}
       table={{
         columns: [
           ...["Time", "n", "p50", "p95", "p99", "Streams", "Errors"],
           ...(isWaitMetric(series.metric) ? [KM_ADJUSTED_LABEL, "Abandoned"] : []),
+          ...(series.earlier ? EARLIER.map(({ label }) => label) : []),
         ],
         rows: () => tableRows(series),
       }}
@@ -61,7 +64,7 @@ export function TtftChart({ series, heatmap, range, metric, chartType, useCases 
               <HeatLegend answer={heatmap.value} />
               <ZoomButton series={series} range={range} />
             </div>
-            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} />
+            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} onBrush={zoomTo} />
           </>
         )
       ) : (
@@ -79,7 +82,8 @@ interface LinesProps {
 }
 
 function Lines({ series, range, label, isEmpty }: LinesProps) {
-  const spec = useMemo(() => plotOf(series), [series]);
+  const hasRunning = isRunning(range, Date.now());
+  const spec = useMemo(() => plotOf(series, hasRunning), [series, hasRunning]);
   return (
     <>
       <div class="legend-row">
@@ -87,10 +91,11 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
             ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "km-adjusted" }] : []),
+            ...(series.earlier ? EARLIER.map(({ label, colour }) => ({ label, colour })) : []),
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
-            { label: "current interval (incomplete)", colour: "running" },
+            ...(hasRunning ? [{ label: "current interval (incomplete)", colour: "running" }] : []),
             { label: "errors", colour: "errors" },
           ]}
         />
@@ -101,7 +106,8 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           key={series.metric}
           spec={spec}
           label={label}
-          readout={(index) => readoutOf(series, index)}
+          readout={(index) => readoutOf(series, index, hasRunning)}
+          onBrush={zoomTo}
         />
         {isEmpty && (
           <p class="plot-note">
@@ -131,7 +137,13 @@ const METRIC_OPTIONS = DURATION_METRICS.map((value) => ({
 }));
 const CHART_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
 
-function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartType">) {
+const COMPARISON_LABELS: Record<CompareTo, string> = {
+  previous: "the period before",
+  day: "a day earlier",
+  week: "a week earlier",
+};
+
+function Switches({ metric, chartType, compareTo }: Pick<TtftChartProps, "metric" | "chartType" | "compareTo">) {
   return (
     <div class="switches">
       <SegmentedControl legend="Metric" name="metric" options={METRIC_OPTIONS} chosen={metric} onChoose={setMetric} />
@@ -142,6 +154,22 @@ function Switches({ metric, chartType }: Pick<TtftChartProps, "metric" | "chartT
         chosen={chartType}
         onChoose={setChartType}
       />
+      {chartType === "lines" && (
+        <label class="select">
+          <span>Compare with</span>
+          <select
+            value={compareTo ?? ""}
+            onChange={(event) => setCompareTo((event.currentTarget.value || null) as CompareTo | null)}
+          >
+            <option value="">nothing</option>
+            {COMPARISONS.map((period) => (
+              <option key={period} value={period}>
+                {COMPARISON_LABELS[period]}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
     </div>
   );
 }
@@ -157,7 +185,22 @@ function kmAdjustedLine(series: Timeseries): Line[] {
   return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
-function plotOf(series: Timeseries): PlotSpec {
+/** Percentiles of the comparison period. */
+const EARLIER = [
+  { label: "earlier p50", key: "p50_ms", colour: "earlier-p50", variable: "--earlier-p50" },
+  { label: "earlier p95", key: "p95_ms", colour: "earlier-p95", variable: "--earlier-p95" },
+] as const;
+
+function earlierLines({ earlier }: Timeseries): Line[] {
+  if (!earlier) return [];
+  const isLowSample = earlier.map(({ n }) => n > 0 && n < MIN_SAMPLES);
+  return EARLIER.map(({ label, key, variable }) => {
+    const values = earlier.map((point) => point[key] ?? null);
+    return { label, colour: variable, values, width: 1, isLowSample };
+  });
+}
+
+function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
   const { points, step_ms: step } = series;
   return {
     times: points.map((point) => point.timestamp_ms + step / 2),
@@ -165,6 +208,7 @@ function plotOf(series: Timeseries): PlotSpec {
     to: Math.max(series.to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "log",
     lines: [
+      ...earlierLines(series),
       ...QUANTILES.map(({ name, key, colour }) => ({
         label: name,
         colour: `--${colour}`,
@@ -180,13 +224,18 @@ function plotOf(series: Timeseries): PlotSpec {
       value,
     })),
     isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
-    volume: { streams: points.map((point) => point.streams), errors: points.map((point) => point.errors) },
+    volume: {
+      streams: points.map((point) => point.streams),
+      errors: points.map((point) => point.errors),
+      isRunning: hasRunning,
+    },
     format: tickDuration,
   };
 }
 
-function readoutOf(series: Timeseries, index: number): Readout | null {
+function readoutOf(series: Timeseries, index: number, hasRunning: boolean): Readout | null {
   const point = series.points[index];
+  const isUnfinished = hasRunning && index === series.points.length - 1;
   if (!point) return null;
   return {
     heading: timeInterval(point.timestamp_ms, series.step_ms, series.to),
@@ -197,8 +246,9 @@ function readoutOf(series: Timeseries, index: number): Readout | null {
         colour,
       })),
       ...kmAdjustedReadout(point),
+      ...earlierReadout(series, index),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
-      { label: index === series.points.length - 1 ? "streams (incomplete)" : "streams", text: count(point.streams) },
+      { label: isUnfinished ? "streams (incomplete)" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
     ],
   };
@@ -212,17 +262,23 @@ function kmAdjustedReadout({ km_adjusted: adjusted }: SeriesPoint): Readout["val
   ];
 }
 
+function earlierReadout({ earlier }: Timeseries, index: number): Readout["values"] {
+  const point = earlier?.[index];
+  return point ? EARLIER.map(({ label, key, colour }) => ({ label, text: columnDuration(point[key]), colour })) : [];
+}
+
 /** Label in the legend, the tooltip and the table. */
 const KM_ADJUSTED_LABEL = "p95 incl. abandoned";
 
-function tableRows({ points, to, metric }: Timeseries): string[][] {
-  const cells = (point: SeriesPoint) => [
+function tableRows({ points, earlier, to, metric }: Timeseries): string[][] {
+  const cells = (point: SeriesPoint, at: number) => [
     dateTime(point.timestamp_ms, to),
     count(point.n),
     ...QUANTILES.map(({ key }) => columnDuration(point[key])),
     count(point.streams),
     count(point.errors),
     ...(isWaitMetric(metric) ? [columnDuration(point.km_adjusted?.p95_ms), count(point.km_adjusted?.abandoned)] : []),
+    ...(earlier ? EARLIER.map(({ key }) => columnDuration(earlier[at]?.[key])) : []),
   ];
-  return [...points].reverse().map(cells);
+  return points.map(cells).reverse();
 }

@@ -1,14 +1,18 @@
 /** The collector's verdict: its level with an icon, and its text. */
 import type { Summary, VerdictLevel } from "../api/api-types";
+import { isKnown, timeOfDay } from "../format";
+import { zoomTo } from "../state";
 import { Icon, type IconName } from "../ui/icon";
 import { AccountingWarnings } from "./ingest-accounting";
 
-const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
+export const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
   good: { icon: "good", label: "Healthy" },
   warn: { icon: "warn", label: "Degraded" },
   bad: { icon: "bad", label: "Out of SLO" },
   none: { icon: "none", label: "Not enough data" },
 };
+
+type VerdictAnswer = Summary["verdict"];
 
 /** A number and its unit must stay on one line. */
 const FIGURE_AND_UNIT = /(\d) (ms|s|%|min|h)(?=\W|$)/g;
@@ -22,10 +26,28 @@ export function Verdict({ summary }: { summary: Summary }) {
         <Icon name={icon} />
         {label}
       </p>
-      <p class="verdict-text">{text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}</p>
+      <p class="verdict-text">
+        {text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}
+        <Onset verdict={summary.verdict} to={summary.to} />
+      </p>
       <Overflow summary={summary} />
       <AccountingWarnings />
     </section>
+  );
+}
+
+/** When bad streams became more frequent, as a button that shows this time only. */
+function Onset({ verdict: { since_ms: since, until_ms: until }, to }: { verdict: VerdictAnswer; to: number }) {
+  if (!isKnown(since)) return null;
+  const text = isKnown(until) ? `From ${timeOfDay(since)} to ${timeOfDay(until)}` : `Since ${timeOfDay(since)}`;
+  return (
+    <>
+      {" "}
+      <button type="button" class="onset" title="Show only this time" onClick={() => zoomTo(since, until ?? to)}>
+        {text}
+      </button>
+      .
+    </>
   );
 }
 

@@ -56,8 +56,8 @@ let openedAt = 0;
 
 export function startFeed(): void {
   const key = computed(() => {
-    const { metric, chartType, by, showsAllGroups } = view.value;
-    return JSON.stringify([queryKey(view.value), metric, chartType, by, showsAllGroups, token.value]);
+    const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
+    return JSON.stringify([queryKey(view.value), metric, chartType, compareTo, by, showsAllGroups, token.value]);
   });
   const streamId = computed(() => view.value.stream);
   effect(() => {
@@ -127,11 +127,11 @@ export function login(value: string): void {
 
 async function load(requested: View, options: RequestOptions): Promise<void> {
   const window = queryWindow(requested);
-  const { metric, by } = requested;
+  const { metric, by, compareTo } = requested;
   const limit = requested.showsAllGroups ? ALL_GROUPS : FIRST_GROUPS;
   const [summary, finest, histogram, abandonment, breakdown, page] = await Promise.all([
     getSummary(window, options),
-    getTimeseries(window, metric, null, options),
+    getTimeseries(window, { metric, compareTo }, options),
     getHistogram(window, metric, options),
     toResult(getAbandonment(window, isWaitMetric(metric) ? metric : "ttfv", options)),
     toResult(getBreakdown(window, { by, metric, limit }, options)),
@@ -139,7 +139,7 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
   ]);
   const step = stepFor(requested.range, finest);
   const [timeseries, compare, heatmap] = await Promise.all([
-    step * 1000 === finest.step_ms ? finest : getTimeseries(window, metric, step, options),
+    step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
     toResult(getCompare(window, step, options)),
     requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
   ]);

@@ -1,6 +1,6 @@
 /** Chooses the step of a line from the sample count, and shorter or longer ranges from the data. */
-import type { Range, Timeseries } from "../api/api-types";
-import { RANGE_MS, RANGES } from "../url";
+import type { Timeseries } from "../api/api-types";
+import { isFixed, lengthMs, RANGE_MS, RANGES, type Range, type RangePreset } from "../api/range";
 
 /** Common intervals, in minutes. From 60 on they also fit ranges that only have hourly windows. */
 const STEP_MINUTES = [2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440];
@@ -18,7 +18,7 @@ export function stepFor(range: Range, { points, step_ms }: FinestSeries): number
   const typical = counts.sort((a, b) => a - b)[Math.floor(counts.length / 2)] ?? 0;
   const finest = step_ms / 60_000;
   const minMinutes = finest * (typical > 0 ? TARGET_SAMPLES / typical : 1);
-  const maxMinutes = RANGE_MS[range] / 60_000 / MIN_POINTS;
+  const maxMinutes = lengthMs(range) / 60_000 / MIN_POINTS;
   const steps = [finest, ...STEP_MINUTES.filter((step) => step > finest && step <= maxMinutes)];
   return 60 * (steps.find((step) => step >= minMinutes) ?? steps.at(-1) ?? finest);
 }
@@ -36,21 +36,22 @@ export function elapsedShare(from: number, to: number, now: number): number {
 
 const HOUR_MS = 3_600_000;
 
-/** The shortest longer range that reaches back to this age. */
-export function nextRangeCovering(range: Range, ageMs: number): Range | undefined {
-  return RANGES.slice(RANGES.indexOf(range) + 1).find((candidate) => ageMs < RANGE_MS[candidate]);
+/** The shortest range up to now that reaches back to this age, and is longer than the current one. */
+export function nextRangeCovering(range: Range, ageMs: number): RangePreset | undefined {
+  const candidates = isFixed(range) ? RANGES : RANGES.slice(RANGES.indexOf(range) + 1);
+  return candidates.find((candidate) => ageMs < RANGE_MS[candidate]);
 }
 
-/** The shortest range that contains the whole line, if most of the current range lies before it. */
+/** The shortest range that contains the whole line, if most of the current preset lies before it. */
 export function shorterRange(
   range: Range,
   from: number,
   to: number,
   points: readonly { timestamp_ms: number; n: number }[],
-): Range | null {
+): RangePreset | null {
+  if (isFixed(range)) return null;
   const first = points.find(({ n }) => n > 0)?.timestamp_ms;
   if (first === undefined || (first - from) / (to - from) < 0.6) return null;
-  const ranges = Object.keys(RANGE_MS) as Range[];
-  const shorter = ranges.filter((name) => RANGE_MS[name] < RANGE_MS[range]);
+  const shorter = RANGES.filter((name) => RANGE_MS[name] < RANGE_MS[range]);
   return shorter.find((name) => first >= to - RANGE_MS[name]) ?? null;
 }

@@ -3,8 +3,8 @@ import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "../api/api-types";
 import { LOADING, toResult } from "../api/async-result";
-import { getAccounting, getSlo, getUseCases, type RequestOptions } from "../api/client";
-import { accounting, budgets, connection, paused, token, view } from "../state";
+import { getAccounting, getSlo, type RequestOptions } from "../api/client";
+import { accounting, budgets, connection, dashboardData, paused, token, view } from "../state";
 
 const MINUTE_MS = 60_000;
 /** Maximum number of use cases to load budgets for. */
@@ -50,10 +50,13 @@ function pollAgain(): void {
   else timer = setTimeout(pollAgain, MINUTE_MS);
 }
 
+/** Budgets of the worst use cases on screen. */
 async function getBudgets(options: RequestOptions): Promise<Budgets> {
   const { filters } = view.peek();
-  if (filters.use_case) return { slos: [await getSlo(filters, options)], omitted: 0 };
-  const { groups, omitted } = await getUseCases(filters, MAX_USE_CASES, options);
-  const slos = groups.map(({ value }) => getSlo({ ...filters, use_case: value }, options));
-  return { slos: await Promise.all(slos), omitted };
+  const rows = dashboardData.peek()?.summary.by_use_case ?? [];
+  if (rows.length === 0) return { slos: [await getSlo(filters, options)], omitted: 0 };
+  const slos = rows
+    .slice(0, MAX_USE_CASES)
+    .map(({ site, use_case }) => getSlo({ ...filters, site, use_case }, options));
+  return { slos: await Promise.all(slos), omitted: Math.max(0, rows.length - MAX_USE_CASES) };
 }

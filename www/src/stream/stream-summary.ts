@@ -30,9 +30,12 @@ export function streamSummary(report: StreamReport): string {
 
 /** Why no inter-chunk latency is drawn. */
 export function missingGapsReason(report: StreamReport): string {
-  return isContentHidden(report)
-    ? "The probe could not see which chunks carried text."
-    : "Fewer than two chunks carried text.";
+  if (isContentHidden(report)) return "The probe could not see which chunks carried text.";
+  const { ttft_ms: first, e2e_ms: last, longest_gap_ms: longest, open } = report;
+  // Text at two times came in two reads. Imported and older reports can lack the histogram.
+  if (isKnown(longest) || (isKnown(first) && isKnown(last) && last > first))
+    return "This report has no histogram of the inter-chunk latency.";
+  return open ? "Fewer than two chunks have carried text so far." : "Fewer than two chunks carried text.";
 }
 
 /** Whether the probe saw the chunks but not their content, as on a page that forbids WebAssembly. */

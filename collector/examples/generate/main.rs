@@ -1,19 +1,24 @@
-//! Writes the dashboard's lists of metrics and dimensions, and the docs' table of query parameters. With `--check` it
-//! writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and `check`.
+//! Writes the dashboard's lists of metrics and dimensions, its types of the API's responses, and the docs' table of query
+//! parameters. With `--check` it writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and
+//! `check`.
+
+mod typescript;
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names, openapi_document};
 use serde_json::Value;
+
+use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names, openapi_document};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let check = env::args().any(|argument| argument == "--check");
-    let files: [(&str, Update); 3] = [
+    let files: [(&str, Update); 4] = [
         ("www/src/api/metrics.ts", |_| metrics()),
         ("www/src/api/dimensions.ts", |_| dimensions()),
+        ("www/src/api/schemas.ts", |_| schemas()),
         ("docs/query-api.md", query_api),
     ];
     for (file, update) in files {
@@ -38,6 +43,14 @@ export type Dimension = (typeof DIMENSIONS)[number];
 ",
         names.join(", ")
     )
+}
+
+fn schemas() -> String {
+    let document: Value = openapi_document();
+    let part =
+        |path| document.pointer(path).and_then(Value::as_object).expect("an OpenAPI document has this part");
+    let responses = typescript::responses(part("/paths"));
+    format!("{SCHEMAS_HEAD}{}{responses}", typescript::declarations(part("/components/schemas")))
 }
 
 fn metrics() -> String {
@@ -141,6 +154,12 @@ fn values(schema: &Value) -> String {
 const DOCS_BEGIN: &str = "<!-- Generated from collector/src/api/params.rs by `cargo xtask generate`. -->";
 const DOCS_END: &str = "<!-- End of the generated part. -->";
 const HEAD: &str = "// Generated from collector/src/aggregate/metric.rs by `cargo xtask generate`.\n\n";
+const SCHEMAS_HEAD: &str = "\
+/**
+ * Types of the responses of the `/v1` routes. Times are Unix milliseconds; an absent value is not known. Generated from
+ * `/openapi.json` by `cargo xtask generate`.
+ */
+";
 const LABELS: &str = "
 export interface MetricLabels {
   /** End of the names of its fields, such as `p50_ms`. */

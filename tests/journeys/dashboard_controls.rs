@@ -1,0 +1,134 @@
+//! The dashboard's controls in the browser: zoom, time zone, theme, and what a narrow screen shows.
+
+use anyhow::{Context, Result, ensure};
+use beacon::{Batch, StreamReport};
+use fantoccini::actions::{InputSource, MouseActions, PointerAction};
+use fantoccini::{Locator, actions};
+use serde_json::Value;
+use tests::{Browser, Collector, eventually, report};
+
+use super::dashboard::{shown, state, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dragging_over_a_chart_zooms_to_its_times() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    post(&collector, (0..100).map(report).collect()).await?;
+    let browser = Browser::start().await?;
+    for (query, chart) in [("", "[data-chart=ttft] .u-over"), ("?drawing=heatmap", ".heat svg")] {
+        browser.page.goto(&format!("{}/{query}", collector.url)).await?;
+        state(&browser, "ready").await?;
+        drag_over_half(&browser, chart).await?;
+        eventually("fixed times in the address", || async {
+            let length = address_range_ms(&browser).await.ok()??;
+            // Half of the chart's hour, widened to whole minutes.
+            (28 * MINUTE_MS..=36 * MINUTE_MS).contains(&length).then_some(())
+        })
+        .await?;
+        shown(&browser, "[data-times]").await?;
+    }
+    button(&browser, "Zoom out").await?;
+    eventually("twice the times", || async {
+        let length = address_range_ms(&browser).await.ok()??;
+        (56 * MINUTE_MS..=76 * MINUTE_MS).contains(&length).then_some(())
+    })
+    .await?;
+
+    ensure!(text(&browser, "[data-times]").await?.contains("local time"), "times are local");
+    browser.page.find(Locator::Css("[data-time-zone]")).await?.click().await?;
+    shown(&browser, "[data-time-zone=utc]").await?;
+    ensure!(text(&browser, "[data-times]").await?.contains("UTC"), "times are in UTC");
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn themes_and_narrow_screens_hide_nothing() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    post(&collector, (0..100).map(report).collect()).await?;
+    let browser = Browser::start().await?;
+    browser.page.set_window_size(500, 1_000).await?;
+    browser.page.goto(&format!("{}/?theme=light", collector.url)).await?;
+    state(&browser, "ready").await?;
+    let cut = browser.page.execute(CUT_SWITCHES, vec![]).await?;
+    ensure!(cut == Value::Array(Vec::new()), "each switch shows all its options, but {cut}");
+    let head = text(&browser, ".breakdown-table thead").await?;
+    ensure!(head.contains("p50") && head.contains("Errors"), "{head}");
+
+    // #d5dad8 and #2a3135 are the volume's colours.
+    for (theme, colour) in [("light", [213, 218, 216]), ("dark", [42, 49, 53])] {
+        eventually(&format!("bars of the {theme} theme"), || async {
+            let drawn = browser.page.execute(HAS_COLOUR, vec![colour.to_vec().into()]).await.ok()?;
+            (drawn == true).then_some(())
+        })
+        .await?;
+        browser.page.execute("document.querySelector('.tools > button:last-child').click()", vec![]).await?;
+    }
+
+    browser.page.goto(&format!("{}/?stream={:032x}", collector.url, 7)).await?;
+    shown(&browser, &format!("[data-detail='{:032x}']", 7)).await?;
+    let overflow = "return getComputedStyle(document.documentElement).overflowY";
+    ensure!(
+        browser.page.execute(overflow, vec![]).await? == "hidden",
+        "the page behind a stream does not scroll"
+    );
+    browser.close().await
+}
+
+async fn post(collector: &Collector, reports: Vec<StreamReport>) -> Result<()> {
+    let count = reports.len();
+    let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("the streams in the store", || async {
+        (collector.get("/v1/summary").await.ok()?["streams"] == count).then_some(())
+    })
+    .await
+}
+
+/// Drags from a quarter to three quarters of the width of a chart.
+async fn drag_over_half(browser: &Browser, chart: &str) -> Result<()> {
+    let body = "const chart = document.querySelector(args[0]); chart.scrollIntoView({ block: 'center' });
+        const { x, y, width, height } = chart.getBoundingClientRect();
+        return [x + width * 0.25, x + width * 0.75, y + height / 2];";
+    let ends: Vec<f64> = serde_json::from_value(browser.run(body, vec![chart.into()]).await?)?;
+    let [from, to, y] = ends[..] else { anyhow::bail!("{chart} has no place") };
+    let to_point = |x: f64| PointerAction::MoveTo { duration: None, x, y };
+    let mouse = MouseActions::new("mouse".to_owned())
+        .then(to_point(from))
+        .then(PointerAction::Down { button: actions::MOUSE_BUTTON_LEFT })
+        .then(to_point(f64::midpoint(from, to)))
+        .then(to_point(to))
+        .then(PointerAction::Up { button: actions::MOUSE_BUTTON_LEFT });
+    browser.page.perform_actions(mouse).await.context("the mouse does not move")
+}
+
+/// Length of the fixed times in the address. `None` without fixed times.
+async fn address_range_ms(browser: &Browser) -> Result<Option<i64>> {
+    let script = "const query = new URLSearchParams(location.search);
+        return query.has('from') ? query.get('to') - query.get('from') : null";
+    Ok(browser.page.execute(script, vec![]).await?.as_i64())
+}
+
+async fn button(browser: &Browser, label: &str) -> Result<()> {
+    let script = "
+        const buttons = [...document.querySelectorAll('button')];
+        buttons.find(({ textContent }) => textContent === arguments[0]).click()";
+    browser.page.execute(script, vec![label.into()]).await?;
+    Ok(())
+}
+
+const MINUTE_MS: i64 = 60_000;
+
+/// Names of the switches with an option outside of them.
+const CUT_SWITCHES: &str = "
+    const switches = [...document.querySelectorAll('.segmented')];
+    return switches.filter((row) => row.scrollWidth > row.clientWidth).map((row) => row.innerText);";
+
+/// Whether the chart over time has a pixel of a colour.
+const HAS_COLOUR: &str = "
+    const canvas = document.querySelector('[data-chart=ttft] canvas');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const wanted = arguments[0];
+    for (let at = 0; at < data.length; at += 4)
+        if (wanted.every((part, index) => data[at + index] === part) && data[at + 3] === 255) return true;
+    return false;";

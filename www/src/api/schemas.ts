@@ -1,0 +1,1072 @@
+/**
+ * Types of the responses of the `/v1` routes. Times are Unix milliseconds; an absent value is not known. Generated from
+ * `/openapi.json` by `cargo xtask generate`.
+ */
+
+/** Share of users that leave, by wait time. */
+export interface Abandonment {
+  /** Streams that their users ended before the token. */
+  abandoned: number;
+  /** All streams that waited: `reached` + `abandoned` + `failed_before`. */
+  at_risk: number;
+  /** Streams that failed before the token. */
+  failed_before: number;
+  from: number;
+  metric: WaitMetric;
+  /** Shortest wait first, at most eight points per doubling; only waits at which a stream ended waiting. */
+  points: AbandonmentPoint[];
+  /** Streams that reached the token. */
+  reached: number;
+  /** Maximum relative error of the waits. */
+  relative_error: number;
+  to: number;
+}
+
+/** A point of the curve. */
+export interface AbandonmentPoint {
+  /** Streams that waited longer without the token. */
+  at_risk: number;
+  /** 95 % confidence interval of `share`. Absent while the share is 0, and once it is 1. */
+  lower?: number | null;
+  /** Estimated share of users that leave by then if no token arrives. */
+  share: number;
+  upper?: number | null;
+  wait_ms: number;
+}
+
+/** Ingest counters from one transaction. */
+export interface Accounting {
+  beacons: BeaconAccounting;
+  /** Unknown fields in valid reports, by site. The collector skips them. */
+  ignored_fields: Record<string, number>;
+  /** Reports that probes dropped before sending, by reason. */
+  probe_dropped: Record<string, number>;
+  probe_overhead: MeanProbeOverhead;
+  /** Connections closed before the collector read from them. */
+  refused_connections: number;
+  reports: ReportAccounting;
+  streams: StreamAccounting;
+}
+
+/** An alert that fires. */
+export interface Alert {
+  /** Bad streams in the window: those outside the objective, or above `limit_ms`. */
+  bad: number;
+  /** Burn rate over the window. Absent for waits. */
+  burn_rate?: number | null;
+  /** Wait that at most 5 % (p95) or 1 % (p99) of the streams may exceed. Absent for burn rates. */
+  limit_ms?: number | null;
+  /** Length of the window that the figures are about. */
+  minutes: number;
+  /**
+   * What is amiss: `availability`, `integrity`, `speed` or `pace` for a burn rate, `ttft_p99`, `ttft_p95`, `e2e_p99` or
+   * `e2e_p95` for waits.
+   */
+  rule: string;
+  severity: AlertSeverity;
+  /** Streams in the window that the rule applies to. */
+  total: number;
+}
+
+/** How urgently people must know of an alert, most urgent first. */
+export type AlertSeverity = "P1" | "page" | "P2" | "incident" | "P3" | "ticket";
+
+/** The alerts that fire now. */
+export interface Alerts {
+  /** Most urgent first. */
+  alerts: FiringAlert[];
+}
+
+/**
+ * Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all `refused` +
+ * `in_flight`.
+ */
+export interface BeaconAccounting {
+  accepted: number;
+  in_flight: number;
+  preflights: number;
+  received: number;
+  refused: Record<string, number>;
+  /** Beacons with no report within the `sample` of their site. */
+  sampled_out: number;
+}
+
+/** Streams whose output rate is below a reading speed, of all streams with a rate. */
+export interface BelowReadingSpeed {
+  count: number;
+  /** The reading speed. */
+  output_tokens_per_second: number;
+  ratio?: number | null;
+  total: number;
+}
+
+/** Statistics by value of a dimension. */
+export interface Breakdown {
+  by: Dimension;
+  from: number;
+  /** Most streams first. */
+  groups: Group[];
+  metric: Metric;
+  /** Number of values with streams that `groups` leaves out. */
+  omitted: number;
+  relative_error: number;
+  /**
+   * Targets of the only use case with streams. With none or several, the targets of the filtered use case, or of the
+   * site's default one.
+   */
+  targets: UseCaseTargets;
+  to: number;
+  /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
+  use_cases: number;
+}
+
+/** Number of values above the lower edge and up to the upper one. The bucket from 0 to 0 counts zeros. */
+export type Bucket =
+  | {
+  count: number;
+  lower_ms: number;
+  upper_ms: number;
+}
+  | {
+  count: number;
+  lower_output_tokens_per_second: number;
+  upper_output_tokens_per_second: number;
+};
+
+/** The error budget of one objective. */
+export interface Budget {
+  /** Severity of the most severe alert that fires. Absent if none fires. */
+  alert?: AlertSeverity | null;
+  /** Number of bad streams that the objective allows among `total`. */
+  allowed: number;
+  burn_rates: BurnRate[];
+  /** Days (UTC) of the period with streams that count for the objective, oldest first. */
+  by_day: BudgetDay[];
+  good: number;
+  objective: Objective;
+  /** Target share of good streams. */
+  objective_ratio: number;
+  ratio?: number | null;
+  /** Share of the error budget that is left; below 0 if overspent. Absent without streams. */
+  remaining?: number | null;
+  total: number;
+}
+
+/** One objective on one day. */
+export interface BudgetDay {
+  good: number;
+  timestamp_ms: number;
+  total: number;
+}
+
+/** What is left of an error budget. */
+export interface BudgetLeft {
+  objective: Objective;
+  /** Share of the budget that is left; below 0 if overspent. */
+  remaining: number;
+}
+
+/** Burn rate over the newest minutes. */
+export interface BurnRate {
+  minutes: number;
+  /** Failure rate divided by the allowed one: at 1 the budget lasts exactly its period. Absent without streams. */
+  rate?: number | null;
+  total: number;
+}
+
+/** Time to first token in browsers and on servers. */
+export interface Comparison {
+  client: Quantiles;
+  from: number;
+  matched: number;
+  overhead: Quantiles;
+  points: ComparisonPoint[];
+  server: Quantiles;
+  sources: Record<string, number>;
+  step_ms: number;
+  streams: number;
+  to: number;
+}
+
+/** One step of the range. */
+export interface ComparisonPoint {
+  client_p50_ms?: number | null;
+  client_p90_ms?: number | null;
+  client_p95_ms?: number | null;
+  client_p99_ms?: number | null;
+  n: number;
+  overhead_p50_ms?: number | null;
+  overhead_p90_ms?: number | null;
+  overhead_p95_ms?: number | null;
+  overhead_p99_ms?: number | null;
+  server_p50_ms?: number | null;
+  server_p90_ms?: number | null;
+  server_p95_ms?: number | null;
+  server_p99_ms?: number | null;
+  timestamp_ms: number;
+}
+
+export type Dimension = "site" | "use_case" | "provider" | "model" | "country" | "response_model";
+
+/** The same value in the comparison period. */
+export interface EarlierGroup {
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  /** Number of values. */
+  n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  streams: number;
+}
+
+/** The distribution in the comparison period. */
+export interface EarlierHistogram {
+  buckets: Bucket[];
+  from: number;
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  /** Number of values. */
+  n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  relative_error: number;
+  to: number;
+}
+
+/** Streams whose last report arrived within the newest minute and that are not open. */
+export interface Ended {
+  outcomes: Record<string, number>;
+  /** 60, or less if the newest minute has more streams than memory keeps. */
+  seconds: number;
+  streams: number;
+}
+
+/** Failed streams as a share of the eligible streams. */
+export interface ErrorShare {
+  count: number;
+  ratio?: number | null;
+  /** Lower bound of the failure rate with 95 % confidence. Few streams give a low bound. */
+  ratio_ci_lower?: number | null;
+  total: number;
+}
+
+/** An alert of one site's use case. */
+export interface FiringAlert {
+  /** Bad streams in the window: those outside the objective, or above `limit_ms`. */
+  bad: number;
+  /** Burn rate over the window. Absent for waits. */
+  burn_rate?: number | null;
+  /** Wait that at most 5 % (p95) or 1 % (p99) of the streams may exceed. Absent for burn rates. */
+  limit_ms?: number | null;
+  /** Length of the window that the figures are about. */
+  minutes: number;
+  /**
+   * What is amiss: `availability`, `integrity`, `speed` or `pace` for a burn rate, `ttft_p99`, `ttft_p95`, `e2e_p99` or
+   * `e2e_p95` for waits.
+   */
+  rule: string;
+  severity: AlertSeverity;
+  site: string;
+  /** The alert in one sentence. */
+  text: string;
+  /** Streams in the window that the rule applies to. */
+  total: number;
+  use_case: string;
+}
+
+/** Streams within SLO: their share and their number per second. */
+export interface Goodput {
+  good: number;
+  per_second: number;
+  ratio?: number | null;
+  total: number;
+}
+
+/** The streams with one value. */
+export interface Group {
+  earlier?: EarlierGroup | null;
+  errors: number;
+  /**
+   * Share of the eligible streams that missed their SLO, minus share of all eligible streams. Above 0, the value causes
+   * more than its share of failures. Absent if no stream missed its SLO.
+   */
+  excess_share?: number | null;
+  /** Lower bound of `excess_share` with 95 % confidence. Above 0, chance alone hardly explains the excess. */
+  excess_share_ci_lower?: number | null;
+  goodput: Ratio;
+  integrity: Ratio;
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  /** Number of values. */
+  n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  /** Share of all streams. */
+  share: number;
+  streams: number;
+  /** Targets of the streams. Absent unless the dimension is `use_case`. */
+  targets?: UseCaseTargets | null;
+  value: string;
+}
+
+/** Distribution of a metric over time. */
+export interface Heatmap {
+  /** Buckets with values in any step, lowest first. */
+  buckets: Bucket[];
+  from: number;
+  metric: Metric;
+  points: HeatmapPoint[];
+  step_ms: number;
+  /**
+   * Targets of the only use case with streams. With none or several, the targets of the filtered use case, or of the
+   * site's default one.
+   */
+  targets: UseCaseTargets;
+  to: number;
+  /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
+  use_cases: number;
+}
+
+/** One step of the range. */
+export interface HeatmapPoint {
+  /** One count per entry of `buckets`. */
+  counts: number[];
+  n: number;
+  timestamp_ms: number;
+}
+
+/** Distribution of a metric. */
+export interface Histogram {
+  /** Buckets with values, lowest first. */
+  buckets: Bucket[];
+  /** The distribution in the comparison period. Absent unless requested. */
+  earlier?: EarlierHistogram | null;
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  metric: Metric;
+  /** Number of values. */
+  n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  relative_error: number;
+  /**
+   * Targets of the only use case with streams. With none or several, the targets of the filtered use case, or of the
+   * site's default one.
+   */
+  targets: UseCaseTargets;
+  /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
+  use_cases: number;
+}
+
+/** Outcomes and defects of streams over time. */
+export interface Integrity {
+  /** Streams by defect, each stream once; only defects that occurred. */
+  defects: Record<string, number>;
+  from: number;
+  /** Intact streams as a share of the eligible streams. */
+  integrity: Ratio;
+  /** Streams by outcome; only outcomes that occurred. */
+  outcomes: Record<string, number>;
+  points: IntegrityPoint[];
+  step_ms: number;
+  streams: number;
+  /**
+   * Targets of the only use case with streams. With none or several, the targets of the filtered use case, or of the
+   * site's default one.
+   */
+  targets: UseCaseTargets;
+  to: number;
+  /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
+  use_cases: number;
+}
+
+/** One step of the range. */
+export interface IntegrityPoint {
+  /** Streams by defect, each stream once; only defects that occurred. */
+  defects: Record<string, number>;
+  /** Intact streams as a share of the eligible streams. */
+  integrity: Ratio;
+  /** Streams by outcome; only outcomes that occurred. */
+  outcomes: Record<string, number>;
+  streams: number;
+  timestamp_ms: number;
+}
+
+/** A confidence interval. An end is absent if there are too few values to bound it. */
+export interface Interval {
+  lower_ms?: number | null;
+  lower_output_tokens_per_second?: number | null;
+  upper_ms?: number | null;
+  upper_output_tokens_per_second?: number | null;
+}
+
+/** 95 % confidence intervals of the percentiles. */
+export interface Intervals {
+  p1?: Interval | null;
+  p10?: Interval | null;
+  p5?: Interval | null;
+  p50: Interval;
+  p90?: Interval | null;
+  p95?: Interval | null;
+  p99?: Interval | null;
+}
+
+/**
+ * Kaplan–Meier-adjusted percentiles, which include censored waits. A percentile is absent if too few streams waited
+ * that long.
+ */
+export interface KmAdjusted {
+  /** Streams that their users ended before the token. */
+  abandoned: number;
+  /** Streams that failed before the token. */
+  failed_before: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+}
+
+/** The current state of a filter. */
+export interface Live {
+  ended: Ended;
+  from: number;
+  /** Streams with a report that are not finalized. */
+  open: number;
+  /** Accepted reports per second over the newest 10 s. Absent in a cluster. */
+  reports_per_second?: number | null;
+  scope: Scope;
+  /** The most recently ended streams. */
+  streams: StreamReport[];
+  /** Time of the snapshot, in milliseconds since 1970. */
+  timestamp_ms: number;
+  to: number;
+  ttft: Quantiles;
+  ttfv: Quantiles;
+}
+
+/** The most frequent cause among the bad streams. */
+export interface MainCause {
+  /**
+   * `server_queue`, `server_compute`, `server`, `reasoning`, `network`, `main_thread`, `decode`, `not_visible`; for
+   * failures the outcome, for lost content the defect.
+   */
+  cause: string;
+  /** Bad streams with any cause. */
+  of: number;
+  /** Bad streams with this cause. */
+  streams: number;
+}
+
+/** Overhead of the probe on pages with its extension `probeOverhead`, over finalized streams. */
+export interface MeanProbeOverhead {
+  /** Error of `us_per_chunk` from clock resolution, with 95 % confidence. Absent if `us_per_chunk` is absent. */
+  error_us?: number | null;
+  /** Mean memory size of the Wasm module. Absent if no page reported one. */
+  memory_bytes?: number | null;
+  timed_chunks: number;
+  /**
+   * Mean time of the probe's own code per chunk, in microseconds. Absent while there are too few chunks for the
+   * resolution of the pages' clocks.
+   */
+  us_per_chunk?: number | null;
+}
+
+export type Metric =
+  | "ttfv"
+  | "ttft"
+  | "ttfp"
+  | "server_ttft"
+  | "server_queue"
+  | "overhead"
+  | "e2e"
+  | "generation"
+  | "engine_generation"
+  | "tpot"
+  | "output_rate"
+  | "inter_chunk_latency";
+
+/** A property that a share of streams must have. */
+export type Objective = "availability" | "integrity" | "speed" | "pace";
+
+/** Figures of the comparison period. */
+export interface Previous {
+  errors: ErrorShare;
+  from: number;
+  goodput: Ratio;
+  integrity: Ratio;
+  output_rate: Quantiles;
+  streams: number;
+  throughput: Throughput;
+  to: number;
+  ttfv: Quantiles;
+}
+
+/** Percentiles and their maximum relative error. */
+export interface Quantiles {
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  /** Number of values. */
+  n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  relative_error: number;
+}
+
+/** A share and the counts that it is computed from. */
+export interface Ratio {
+  good: number;
+  ratio?: number | null;
+  total: number;
+}
+
+/** Readiness of the collector. */
+export interface Ready {
+  draining: boolean;
+  ready: boolean;
+  storage: Storage;
+}
+
+/** Reports in accepted beacons: `received` = sum of `by_result` + `unaccounted`. */
+export interface ReportAccounting {
+  by_result: Record<string, number>;
+  received: number;
+  /** Valid reports outside the `sample` of their site; not included in `received`. */
+  sampled_out: number;
+  unaccounted: number;
+}
+
+/** Collectors whose streams the snapshot covers. */
+export type Scope = "collector" | "cluster";
+
+/** Error budgets of a site's use case. */
+export interface Slo {
+  budgets: Budget[];
+  days: number;
+  from: number;
+  /** Absent if no site is chosen and none has streams. */
+  site?: string | null;
+  targets: UseCaseTargets;
+  to: number;
+}
+
+export type Storage = "writable" | "unavailable";
+
+/** Streams that reports describe: `new` = `counted` + `open`. */
+export interface StreamAccounting {
+  counted: number;
+  new: number;
+  open: number;
+}
+
+export interface StreamPage {
+  /** `cursor` of the next page; `null` on the last one. */
+  next: string | null;
+  streams: StreamReport[];
+}
+
+export interface StreamReport {
+  /** Body bytes as the app got them, after decompression. */
+  bytes: number;
+  /** Input tokens served from the provider's cache, as the provider counted. */
+  cached_tokens?: number;
+  /** Reads that carried bytes. */
+  chunks: number;
+  /** Smallest step that the page's clock showed. */
+  clock_resolution_ms?: number;
+  /** Stream closed, failed or cancelled. Absent while open. */
+  close_ms?: number;
+  /** `unknown` if it is not known. */
+  country: string;
+  /** How often each defect was seen. */
+  defects?: Record<string, number>;
+  /** Events with generated text. */
+  deltas: number;
+  /**
+   * Wire format, recognised from content, by a name of `docs/formats.md`: `openai_chat`, `anthropic`, … Absent before
+   * the first event and where content could not be read.
+   */
+  dialect?: string;
+  /** Reports that the probe dropped since its last report arrived. */
+  dropped?: {
+    /** Streams whose early chunks did not fit the queue before the probe had loaded. */
+    early?: number;
+    /** Reports that found the queue full. */
+    queue_full?: number;
+    /** Reports that the collector refused for good. */
+    refused?: number;
+    /** Reports that could not be sent. */
+    send_failed?: number;
+  };
+  /** Last generated text. Absent when there was none. */
+  e2e_ms?: number;
+  /** Dispatched events; comments and pings are not among them. */
+  events: number;
+  /** The provider's finish reason. Absent until the response named one. */
+  finish_reason?: string;
+  /** First body chunk handed to the app. Absent for an empty or unread body. */
+  first_byte_ms?: number;
+  /** First whole event. Absent when none came, as in plain text. */
+  first_event_ms?: number;
+  /** Times between successive reads with generated text. Absent until two have come. */
+  gaps?: {
+    counts: number[];
+    offset: number;
+    scale: number;
+    sum: number;
+    zero?: number;
+  };
+  /** Response headers. Absent when no response came, and where the browser tells only the first byte. */
+  headers_ms?: number;
+  /** Random, 32 hexadecimal digits, made by the probe. Names the stream and nothing else. */
+  id: string;
+  /** Input tokens as the provider counted them. Absent, like the other token counts, if it did not. */
+  input_tokens?: number;
+  /** Longest time between two reads with generated text. Absent until two have come. */
+  longest_gap_ms?: number;
+  /** Model that the request named. Absent if its body could not be read or named none. */
+  model?: string;
+  /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */
+  network_timing?: {
+    /** Connecting, without TLS; 0 on a reused connection. */
+    connect_ms?: number;
+    /** Name look-up; 0 on a reused connection. */
+    dns_ms?: number;
+    /** TLS handshake; 0 on a reused connection. */
+    tls_ms?: number;
+    /** From the request on the wire to the first response byte. */
+    wait_ms?: number;
+  };
+  /** How much of the stream the probe could see. */
+  observed?: "events" | "chunks" | "arrival";
+  /**
+   * The stream had not ended when this was sent. Its outcome then is what it would be if the page died now:
+   * `abandoned`.
+   */
+  open?: boolean;
+  /** How it ended. */
+  outcome:
+    | "complete"
+    | "truncated"
+    | "provider_error"
+    | "http_error"
+    | "network_error"
+    | "timeout"
+    | "empty"
+    | "aborted"
+    | "abandoned"
+    | "unobserved";
+  /** Output tokens as the provider counted them, reasoning included. */
+  output_tokens?: number;
+  /** The page and the device. */
+  page?: {
+    /**
+     * Browser family, such as `chrome`. Absent from what the probe sends: the collector reads it from the request, like
+     * the two below.
+     */
+    browser?: string;
+    /** The browser's own class of the connection, such as `4g`. */
+    connection?: string;
+    /** `desktop`, `mobile` or `tablet`. */
+    device?: string;
+    /** Operating system family, such as `android`. */
+    os?: string;
+    /** Release of the app, as the page named it. */
+    release?: string;
+    /** Path with ids replaced, such as `/chat/:id`. */
+    route?: string;
+    /** `visible`, `hidden`, or `mixed` over the stream. */
+    visibility?: string;
+  };
+  /** Events of the page while the stream ran, by the extension `networkTiming`. */
+  page_lifecycle?: {
+    /** Bytes that arrived after the user pressed stop. Absent if the user did not. */
+    after_stop_bytes?: number;
+    /**
+     * From the end of the body in the browser to the app's learning of it: a busy main thread, or an app that reads
+     * late. Absent unless the body ended and was read to its end.
+     */
+    end_delay_ms?: number;
+    /** How often the browser froze the page. Absent if the browser does not report it. */
+    freezes?: number;
+    /** Bytes that arrived while the page was hidden. */
+    hidden_bytes?: number;
+    /** How long the page was hidden. */
+    hidden_ms?: number;
+    /** Frames of 50 ms or longer. Absent if the browser does not report frames. */
+    long_frames?: number;
+    /** Sum of the durations of these frames. */
+    long_frames_ms?: number;
+    /** The request was made before the page was shown for the first time. */
+    prerendered?: boolean;
+    /** Protocol of the connection. Absent where the browser hides it. */
+    protocol?: "http/1.1" | "h2" | "h3" | "other";
+    /** The page had come back from the back/forward cache. */
+    restored?: boolean;
+  };
+  /** Overhead of the probe in the page, by the extension `probeOverhead`. */
+  probe_overhead?: {
+    /**
+     * Time of the probe's code in all timed chunks together. A single time is shorter than a step of the clock;
+     * `docs/metrics.md` bounds the error of the sum.
+     */
+    chunks_ms?: number;
+    /** Memory of the Wasm, all streams together. Absent if the page forbids WebAssembly. */
+    memory_bytes?: number;
+    /** Size of all beacons of the page before the one with this report. Absent in the first beacon. */
+    sent_bytes?: number;
+    /** Timed chunks: those read by `fetch` after the probe had loaded. Absent if there was none. */
+    timed_chunks?: number;
+  };
+  /**
+   * Who served it, by OpenTelemetry's `gen_ai.provider.name` where it has one. Absent unless the page said so, or the
+   * host or the content proves it.
+   */
+  provider?: string;
+  /** Reasoning tokens as the provider counted them, part of `output_tokens`. */
+  reasoning_tokens?: number;
+  /** When the report arrived. */
+  received_ms: number;
+  /** The provider's id of the response, which finds the stream in the server's logs. Absent in formats without one. */
+  response_id?: string;
+  /** Model that the response named. Absent in formats whose responses name none. */
+  response_model?: string;
+  /** Revision: 0 for the first report of a stream, higher for each that replaces it. */
+  rev?: number;
+  /** Share of tabs in which the app runs the probe: one report stands for `1 / sample_rate` streams. Absent: all. */
+  sample_rate?: number;
+  /** Timing of the same stream as the server measured it. */
+  server?: {
+    /** First token to last token. */
+    generation_ms?: number;
+    /** Tokens that the server generated. */
+    output_tokens?: number;
+    /** Time before the request was scheduled. */
+    queue_ms?: number;
+    /**
+     * Source of the timing: `comment` for `: llm-rum {…}`, or the engine or provider that sent its own fields, by its
+     * name in `docs/metrics.md`, such as `llama_cpp` or `vllm`.
+     */
+    source: string;
+    /** The moment from which `ttft_ms` counts. Absent when the source does not say. */
+    starts_from?: "arrival" | "scheduled" | "prefill";
+    /** Time to first token. */
+    ttft_ms?: number;
+  };
+  /** Name of the site, set by the collector from the site key; ignored when sent. */
+  site: string;
+  /** Gaps over max(2 s, 8 × the stream's median gap). */
+  stalls?: number;
+  /** HTTP status. Absent when no response came. */
+  status?: number;
+  /** From the user's gesture to the request. Absent without a gesture in the second before. */
+  submit_delay_ms?: number;
+  /**
+   * Time per output token after the first: `(e2e − ttft) / (output_tokens − 1)`, reasoning that was billed and not
+   * streamed left out of the tokens. Absent below two tokens, without the provider's count, when all text came in one
+   * read, or where such reasoning may have been a silence in the answer.
+   */
+  tpot_ms?: number;
+  /** First frame presented with that text in it. Absent without a watched, visible output. */
+  ttfp_ms?: number;
+  /** First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was none. */
+  ttft_ms?: number;
+  /** First answer text. Absent when there was only reasoning or tool arguments. */
+  ttfv_ms?: number;
+  /** Purpose of the model in the app, which selects the targets. Absent: the site's default. */
+  use_case?: string;
+  /** Schema version. */
+  v: number;
+}
+
+/** All figures of the dashboard's first screen. */
+export interface Summary {
+  availability: Ratio;
+  below_reading_speed: BelowReadingSpeed[];
+  /** Use cases of each site with streams in the range, worst first, at most 50. */
+  by_use_case: UseCaseStatus[];
+  defects: Record<string, number>;
+  e2e: Quantiles;
+  errors: ErrorShare;
+  from: number;
+  generation: Quantiles;
+  goodput: Goodput;
+  /** Input tokens of the streams whose provider counted them. Absent if none did. */
+  input_tokens?: number | null;
+  integrity: Ratio;
+  inter_chunk_latency: Quantiles;
+  open: number;
+  outcomes: Record<string, number>;
+  output_rate: Quantiles;
+  /** Output tokens of the streams whose provider counted them. Absent if none did. */
+  output_tokens?: number | null;
+  overflow: Record<string, number>;
+  previous: Previous;
+  streams: number;
+  /**
+   * Targets of the only use case with streams. With none or several, the targets of the filtered use case, or of the
+   * site's default one.
+   */
+  targets: UseCaseTargets;
+  throughput: Throughput;
+  to: number;
+  tpot: Quantiles;
+  ttft: Quantiles;
+  ttfv: Quantiles;
+  /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
+  use_cases: number;
+  verdict: Verdict;
+  /** Streams with the provider's count of output tokens, of all streams. */
+  with_usage: Ratio;
+  /** Streams whose wait is within the p95 target of their own use case, out of those that have both. */
+  within_p95_target: Ratio;
+}
+
+/** Targets of one use case. `None` for a target that it does not have. */
+export interface Targets {
+  /** Share of eligible streams that end without an error. */
+  availability?: number | null;
+  /** Half of the streams end within this. */
+  e2e_p50_ms?: number | null;
+  /** 95 of 100 streams end within this. A slower stream is not within SLO. */
+  e2e_p95_ms?: number | null;
+  /** 99 of 100 streams end within this. */
+  e2e_p99_ms?: number | null;
+  /** Share of eligible streams within SLO. */
+  goodput?: number | null;
+  /** Share of eligible streams that arrive intact. */
+  integrity?: number | null;
+  /**
+   * Longest time between two reads with generated text. With a longer one, a stream misses its pace and is not within
+   * SLO.
+   */
+  longest_gap_ms?: number | null;
+  /** Share of streams within the targets of time per output token and longest gap. */
+  pace?: number | null;
+  /** Share of streams that are within the p95 target. */
+  speed?: number | null;
+  /** Time per output token after the first. With a longer one, a stream misses its pace and is not within SLO. */
+  tpot_ms?: number | null;
+  /** Half of the streams show their first visible token within this. */
+  ttft_p50_ms?: number | null;
+  /** 95 of 100 streams show their first visible token within this. A slower stream is not within SLO. */
+  ttft_p95_ms?: number | null;
+  /** 99 of 100 streams show their first visible token within this. */
+  ttft_p99_ms?: number | null;
+}
+
+/** Rates over a time. A token rate covers the streams whose provider counted tokens. It is absent if none did. */
+export interface Throughput {
+  input_tokens_per_second?: number | null;
+  output_tokens_per_second?: number | null;
+  /** Finalized streams. */
+  requests_per_second: number;
+}
+
+/** A metric over time. */
+export interface Timeseries {
+  /** Points of the comparison period, one per point of the range. Absent unless requested. */
+  earlier?: TimeseriesPoint[] | null;
+  from: number;
+  metric: Metric;
+  points: TimeseriesPoint[];
+  relative_error: number;
+  step_ms: number;
+  /**
+   * Targets of the only use case with streams. With none or several, the targets of the filtered use case, or of the
+   * site's default one.
+   */
+  targets: UseCaseTargets;
+  to: number;
+  /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
+  use_cases: number;
+}
+
+/** One step of the range. */
+export interface TimeseriesPoint {
+  errors: number;
+  input_tokens_per_second?: number | null;
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  /** Number of values. */
+  n: number;
+  output_tokens_per_second?: number | null;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  /** Finalized streams. */
+  requests_per_second: number;
+  streams: number;
+  timestamp_ms: number;
+  /** Streams with the provider's count of output tokens. */
+  with_usage: number;
+}
+
+/** The state of one use case of a site, as the first screen lists it. */
+export interface UseCaseStatus {
+  /**
+   * Alerts that fire now, most urgent first. Always empty for a range in the past, and with a filter beyond site and
+   * use case.
+   */
+  alerts: Alert[];
+  availability: Ratio;
+  goodput: Ratio;
+  integrity: Ratio;
+  /**
+   * The objective whose budget has the smallest share left. Absent without objectives, and where alerts are not
+   * evaluated.
+   */
+  least_budget?: BudgetLeft | null;
+  level: VerdictLevel;
+  /** The wait that its targets are about: `ttfv`, or `e2e` if it has targets for the end alone. */
+  metric: string;
+  /** Absent, as `p95_ms`, without a value of the metric. */
+  p50_ms?: number | null;
+  p95_ms?: number | null;
+  site: string;
+  streams: number;
+  /** Targets of the use case. */
+  targets: Targets;
+  use_case: string;
+}
+
+/** Targets of a use case. */
+export interface UseCaseTargets {
+  /** Share of eligible streams that end without an error. */
+  availability?: number | null;
+  /** Half of the streams end within this. */
+  e2e_p50_ms?: number | null;
+  /** 95 of 100 streams end within this. A slower stream is not within SLO. */
+  e2e_p95_ms?: number | null;
+  /** 99 of 100 streams end within this. */
+  e2e_p99_ms?: number | null;
+  /** Share of eligible streams within SLO. */
+  goodput?: number | null;
+  /** Share of eligible streams that arrive intact. */
+  integrity?: number | null;
+  /**
+   * Longest time between two reads with generated text. With a longer one, a stream misses its pace and is not within
+   * SLO.
+   */
+  longest_gap_ms?: number | null;
+  /** Share of streams within the targets of time per output token and longest gap. */
+  pace?: number | null;
+  /** Share of streams that are within the p95 target. */
+  speed?: number | null;
+  /** Time per output token after the first. With a longer one, a stream misses its pace and is not within SLO. */
+  tpot_ms?: number | null;
+  /** Half of the streams show their first visible token within this. */
+  ttft_p50_ms?: number | null;
+  /** 95 of 100 streams show their first visible token within this. A slower stream is not within SLO. */
+  ttft_p95_ms?: number | null;
+  /** 99 of 100 streams show their first visible token within this. */
+  ttft_p99_ms?: number | null;
+  use_case: string;
+}
+
+/** The summary at the top of the dashboard. */
+export interface Verdict {
+  /** What most of the bad streams have in common. Absent if no target is missed. */
+  cause?: MainCause | null;
+  level: VerdictLevel;
+  /** First minute in which bad streams became more frequent. Absent if they were so in the whole range. */
+  since_ms?: number | null;
+  /** Site that the text is about. Absent without streams. */
+  site?: string | null;
+  text: string;
+  /** End of the last minute in which they were. Absent if they still are. */
+  until_ms?: number | null;
+  /** Use case that the text is about. Absent without streams. */
+  use_case?: string | null;
+}
+
+export type VerdictLevel = "none" | "good" | "warn" | "bad";
+
+export type WaitMetric = "ttfv" | "ttft";
+
+/** Response of each route. */
+export interface Responses {
+  "readyz": Ready;
+  "v1/abandonment": Abandonment;
+  "v1/accounting": Accounting;
+  "v1/alerts": Alerts;
+  "v1/breakdown": Breakdown;
+  "v1/compare": Comparison;
+  "v1/heatmap": Heatmap;
+  "v1/histogram": Histogram;
+  "v1/integrity": Integrity;
+  "v1/live": Live;
+  "v1/slo": Slo;
+  "v1/streams": StreamPage;
+  "v1/streams/{id}": StreamReport;
+  "v1/summary": Summary;
+  "v1/timeseries": Timeseries;
+}
