@@ -308,8 +308,11 @@ struct Stored {
     output_tokens: TokenCount,
     pace_known: u64,
     pace_missed: u64,
-    histograms: Vec<(u8, Vec<u64>, Vec<(f64, u64)>, StoredHistogram)>,
+    histograms: Vec<StoredBuckets>,
 }
+
+/// Number of the metric, classic counts, values up to each own edge, and native counts.
+type StoredBuckets = (u8, Vec<u64>, Vec<(f64, u64)>, StoredHistogram);
 
 #[cfg(test)]
 mod tests {
