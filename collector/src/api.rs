@@ -16,6 +16,7 @@ pub(crate) mod live_feed;
 mod openapi;
 mod params;
 mod percentiles;
+mod quantile_values;
 mod query_string;
 mod range;
 pub(crate) mod ratio;
@@ -27,6 +28,7 @@ pub(crate) mod stream_stats;
 mod streams;
 mod summary;
 mod targets_in_view;
+mod throughput;
 mod timeseries;
 mod use_case_status;
 

@@ -66,6 +66,9 @@ pub struct Config {
     pub targets: BTreeMap<String, Targets>,
     /// The period of error budgets.
     pub slo: Slo,
+    /// Reading speeds in output tokens per second. Summaries count the streams that are slower than each.
+    /// Default 5 and 10.
+    pub reading_speeds: Vec<f64>,
     /// Where metrics are pushed to. Default: nowhere.
     pub otlp: Otlp,
     /// Source of a beacon's country. Default none: then no beacon has a country.
@@ -109,9 +112,22 @@ pub struct Otlp {
     pub every_seconds: u32,
     /// Range of a pushed count. Default `cumulative`.
     pub temporality: Temporality,
+    /// Names of the metrics that the conventions for generative AI renamed. Default `operation`.
+    pub names: OtlpNames,
     /// `service.instance.id`, which distinguishes the counters of several collectors. It must stay the same
     /// over restarts. Default the host's name.
     pub instance: String,
+}
+
+/// Names of the metrics that OpenTelemetry's conventions for generative AI renamed in 2026-09.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OtlpNames {
+    /// `gen_ai.client.operation.…`, which released SDKs and dashboards use.
+    #[default]
+    Operation,
+    /// `gen_ai.client.inference.…`, and the counters of tokens that came with it.
+    Inference,
 }
 
 /// Range of a pushed count.
@@ -348,6 +364,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             targets: BTreeMap::new(),
             slo: Slo::default(),
+            reading_speeds: vec![5.0, 10.0],
             otlp: Otlp::default(),
             country: CountryFrom::default(),
         }
@@ -402,6 +419,7 @@ impl Default for Otlp {
             headers: BTreeMap::new(),
             every_seconds: 60,
             temporality: Temporality::default(),
+            names: OtlpNames::default(),
             instance: host.trim().to_owned(),
         }
     }

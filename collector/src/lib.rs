@@ -57,7 +57,7 @@ pub use config::secret::Secret;
 pub use config::targets::Targets;
 pub use config::token::{AllowedSites, Scope, Token};
 pub use config::{
-    AuthProxy, ClickHouse, Config, Dedupe, Ingest, Journal, Limits, Site, Store, Sync, Temporality,
+    AuthProxy, ClickHouse, Config, Dedupe, Ingest, Journal, Limits, OtlpNames, Site, Store, Sync, Temporality,
 };
 pub use server::collector::Collector;
 pub use server::listener::serve;

@@ -14,6 +14,7 @@ mod csp;
 mod dashboard;
 mod dashboard_controls;
 mod deploy;
+mod grafana;
 mod hostile;
 mod install;
 mod leaving;

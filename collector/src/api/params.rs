@@ -1,6 +1,7 @@
 //! The query parameters: name, meaning, accepted values and default of each. Each route's file says which it takes.
 
 use beacon::Outcome;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
@@ -93,6 +94,13 @@ impl Param for Metric {
 
     fn accepts() -> Accepts<Self> {
         Accepts::words(metric::selectable().map(|metric| (metric.id(), metric)))
+    }
+}
+
+/// By its id.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::percentiles::quantile_ms;
+use super::percentiles::quantile;
 use super::range::Range;
 use super::ratio::Ratio;
 use super::state::ApiState;
@@ -183,8 +183,8 @@ impl UseCaseStatus {
             level,
             streams: stats.streams(),
             metric: metric.id(),
-            p50_ms: quantile_ms(wait, 0.5),
-            p95_ms: quantile_ms(wait, 0.95),
+            p50_ms: quantile(wait, 0.5),
+            p95_ms: quantile(wait, 0.95),
             targets: *targets,
             availability: Ratio::of(eligible - stats.errors(), eligible),
             integrity: Ratio::of(stats.sum(Sum::Intact), eligible),

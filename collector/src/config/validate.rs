@@ -47,6 +47,7 @@ impl Config {
             let all = self.targets(None, use_case);
             found.targets(&format!("targets.{use_case}"), use_case, targets, &all);
         }
+        self.check_reading_speeds(&mut found);
         self.check_otlp(&mut found);
         self.check_country(&mut found);
         found.0
@@ -65,6 +66,17 @@ impl Config {
                 let problem = format!("is the same as `{same}`, because `models/` before a name is ignored");
                 found.add(field, problem, "remove one of the two");
             }
+        }
+    }
+
+    fn check_reading_speeds(&self, found: &mut Found) {
+        let speeds = &self.reading_speeds;
+        if speeds.len() > MOST_READING_SPEEDS {
+            let problem = format!("has {} speeds, more than {MOST_READING_SPEEDS}", speeds.len());
+            found.add("reading_speeds", problem, "remove some");
+        }
+        if speeds.iter().any(|speed| !speed.is_finite() || *speed <= 0.0) {
+            found.add("reading_speeds", "has a speed that is not above 0", "write output tokens per second");
         }
     }
 
@@ -284,4 +296,5 @@ fn is_http(url: &str) -> bool {
 const MOST_CONNECTIONS: usize = 1_000_000;
 const LONGEST_NOTICE_SECONDS: u32 = 600;
 /// Each is a report in memory until it is stored, and a row as long as the history.
+const MOST_READING_SPEEDS: usize = 10;
 const MOST_SAMPLES: u32 = 1_000;

@@ -10,6 +10,7 @@ use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
+use crate::aggregate::operation::Operation;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
 use crate::config::token::AllowedSites;
@@ -138,6 +139,13 @@ pub(crate) struct SeriesSnapshot {
     pub(crate) total: CumulativeStats,
     /// Mean time per output token in the newest windows. `None` if none of their streams has one.
     pub(crate) mean_tpot_ms: Option<f64>,
+}
+
+/// Cumulative statistics of streams with the same labels, response model and operation.
+pub(crate) struct SeriesTotal {
+    pub(crate) series: Series,
+    pub(crate) operation: Operation,
+    pub(crate) total: CumulativeStats,
 }
 
 /// Which windows a query selects.

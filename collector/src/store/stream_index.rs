@@ -1,15 +1,15 @@
 //! Index of single streams for queries: memory lists them, the journal contains their reports.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::dimension_columns::{in_filter, with_filter};
+use super::dimension_columns::{in_filter, series_of, with_filter};
 use super::samples;
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::dimension::UNKNOWN;
-use crate::aggregate::series::SeriesId;
+use crate::aggregate::series::{Series, SeriesId};
 use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
@@ -33,6 +33,20 @@ impl StreamIndex {
         let series = series_in(connection, filter)?;
         let streams = self.streams();
         Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
+    }
+
+    /// Number of streams that are not finalized, by the labels of Prometheus.
+    pub(crate) fn open_by_labels(&self, connection: &Connection) -> Result<HashMap<Series, u64>, StoreError> {
+        let mut by_id: HashMap<SeriesId, u64> = HashMap::new();
+        self.streams().open().for_each(|stream| *by_id.entry(stream.series).or_default() += 1);
+        let mut by_labels = HashMap::new();
+        for (id, count) in by_id {
+            // A new series may not be in the store yet.
+            if let Some(series) = series_of(connection, id).optional()? {
+                *by_labels.entry(series.labels_only()).or_default() += count;
+            }
+        }
+        Ok(by_labels)
     }
 
     /// Activity within `ms` before `now_ms`.

@@ -32,3 +32,4 @@ mod session;
 mod slo;
 mod snippet;
 mod space;
+mod throughput;

@@ -1,5 +1,5 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
-import type { Dimension, Filters, Outcome, SampleKind, StreamReport } from "./api-types";
+import type { Dimension, Filters, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
 import type { Responses } from "./schemas";
@@ -58,11 +58,16 @@ export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options:
 };
 
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
-  get("v1/histogram", { ...windowQuery(window), metric }, options);
+  ofDurations(get("v1/histogram", { ...windowQuery(window), metric }, options));
 
 /** `step` is in seconds. */
 export const getHeatmap = (window: QueryWindow, metric: Metric, step: number, options: RequestOptions) =>
-  get("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options);
+  ofDurations(get("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options));
+
+/** The view has no metric that is a rate, so the buckets are in milliseconds. */
+async function ofDurations<Answer>(answer: Promise<Answer>): Promise<OfDurations<Answer>> {
+  return (await answer) as OfDurations<Answer>;
+}
 
 export const getAbandonment = (window: QueryWindow, metric: WaitMetric, options: RequestOptions) =>
   get("v1/abandonment", { ...windowQuery(window), metric }, options);

@@ -48,6 +48,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "[store]\nhistory_days = 1".to_owned(),
             "configuration:2: `store.history_days` is shorter than `store.windows_hours`",
         ),
+        (
+            "reading_speeds = [5, 0]".to_owned(),
+            "configuration:1: `reading_speeds` has a speed that is not above 0",
+        ),
         ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
         (
             site("keys = ['k', 'k']"),
@@ -443,14 +447,14 @@ fn a_token_is_not_shown() {
 fn a_remedy_uses_the_words_of_the_file() {
     let site = "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n";
     let sections = [
-        ("", "listen data tokens settle_after_seconds journal sites models targets"),
+        ("", "listen data tokens settle_after_seconds journal sites models targets reading_speeds"),
         ("[[tokens]]\nname = 'a'\ntoken = '0123456789abcdef'\n", "scopes sites"),
         ("[journal]\n", "sync wait_seconds"),
         ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
         ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),
         ("[auth_proxy]\n", "header"),
         ("[targets.chat]\n", "ttft_p50_ms speed"),
-        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality instance"),
+        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality names instance"),
         ("[country]\n", "header mmdb"),
         (site, "use_case rate sample filters filters.bots filters.own_tests targets targets.chat"),
     ];

@@ -5,8 +5,11 @@
 pub(crate) const REQUESTS: &str = "llm_requests_total";
 pub(crate) const ERRORS: &str = "llm_generation_errors_total";
 pub(crate) const TOKENS: &str = "llm_tokens_generated_total";
+pub(crate) const INPUT_TOKENS: &str = "llm_input_tokens_total";
+pub(crate) const WITH_USAGE: &str = "llm_rum_streams_with_usage_total";
 pub(crate) const TPOT: &str = "llm_tpot_seconds";
 pub(crate) const STREAMS: &str = "llm_rum_streams_total";
+pub(crate) const OPEN: &str = "llm_rum_open_streams";
 pub(crate) const DEFECTS: &str = "llm_rum_stream_defects_total";
 pub(crate) const BROKEN: &str = "llm_rum_broken_streams_total";
 pub(crate) const PACE_KNOWN: &str = "llm_rum_pace_streams_total";
