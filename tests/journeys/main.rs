@@ -21,6 +21,7 @@ mod leaving;
 mod openapi;
 mod page_lifecycle;
 mod paint;
+mod planted_incident;
 mod prometheus;
 mod readme;
 mod recipes;
