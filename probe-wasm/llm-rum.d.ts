@@ -30,6 +30,14 @@ export interface Histogram {
   sum: number;
 }
 
+/** A moment that the app named by `probe.mark()`. */
+export interface Mark {
+  /** Name of the moment, such as `retrieval`. */
+  name: string;
+  /** From the request to the moment. */
+  at_ms: number;
+}
+
 /** What the probe reports of one stream. Durations are milliseconds since the request. */
 export interface StreamReport {
   /** Schema version. */
@@ -85,13 +93,16 @@ export interface StreamReport {
   first_byte_ms?: number;
   /** First whole event. Absent when none came, as in plain text. */
   first_event_ms?: number;
-  /** First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was none. */
+  /**
+   * First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was none, or if the
+   * response was not streamed.
+   */
   ttft_ms?: number;
   /** First answer text. Absent when there was only reasoning or tool arguments. */
   ttfv_ms?: number;
   /** First frame presented with that text in it. Absent without a watched, visible output. */
   ttfp_ms?: number;
-  /** Last generated text. Absent when there was none. */
+  /** Last generated text, or a whole response that was not streamed. Absent when there was none. */
   e2e_ms?: number;
   /** Stream closed, failed or cancelled. Absent while open. */
   close_ms?: number;
@@ -117,6 +128,8 @@ export interface StreamReport {
   stalls?: number;
   /** How often each defect was seen. */
   defects?: Partial<Record<Defect, number>>;
+  /** Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`. */
+  marks?: Mark[];
   /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */
   network_timing?: {
     /** Name look-up; 0 on a reused connection. */
@@ -309,6 +322,12 @@ export interface Probe {
    * `data-llm-stop` does the same. Only with the extension `networkTiming`.
    */
   userStopped?(): void;
+  /**
+   * Names a moment of the newest open stream of this page, such as `retrieval`. The name has at most 32 letters, digits
+   * and `._:/@+~#=-`, in at most four words; any other is ignored, and so are marks after the eighth and those while no
+   * stream is open. Only with the extension `marks`.
+   */
+  mark?(name: string): void;
   /**
    * The latest report as the collector gets it, to show to the user. `null`: `beforeSend` kept it back. `undefined`:
    * there is none so far.

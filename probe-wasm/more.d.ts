@@ -52,6 +52,12 @@ export function paint(): Extension;
 export function networkTiming(): Extension;
 
 /**
+ * Adds `marks` to reports, and `probe.mark(name)`: moments between the request and the end of a stream that the app
+ * names. At most eight a stream.
+ */
+export function marks(): Extension;
+
+/**
  * Adds `probe_overhead`: the time of the probe's own code, its memory, and the bytes that it has sent. It has to be the last
  * extension, as its times end before later ones run.
  */

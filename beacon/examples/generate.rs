@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use beacon::{Defect, Field, Rule, StreamReport};
+use beacon::{Defect, Field, MAX_MARKS, Mark, NameShape, Rule, StreamReport};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -50,6 +50,9 @@ fn types() -> String {
         quoted(&defects, "\n  | ")
     );
     text.push_str(HISTOGRAM);
+    text.push_str("/** A moment that the app named by `probe.mark()`. */\nexport interface Mark {\n");
+    Mark::FIELDS.iter().for_each(|field| property(&mut text, field, "  "));
+    text.push_str("}\n\n");
     text.push_str(
         "/** What the probe reports of one stream. Durations are milliseconds since the request. */\n",
     );
@@ -85,6 +88,7 @@ fn type_of(rule: Rule) -> String {
         Rule::Flag => "boolean".to_owned(),
         Rule::Histogram => "Histogram".to_owned(),
         Rule::Defects => "Partial<Record<Defect, number>>".to_owned(),
+        Rule::Marks => "Mark[]".to_owned(),
         Rule::Group(_) => unreachable!("a group has properties of its own"),
     }
 }
@@ -167,6 +171,11 @@ fn may_be(rule: Rule) -> String {
         Rule::Collector => "ignored: the site key selects it".to_owned(),
         Rule::Histogram => "at most as many gaps as `chunks`, scale 5, together at most 24 hours".to_owned(),
         Rule::Defects => "counts from 0 to 4294967295 by name of a defect".to_owned(),
+        Rule::Marks => format!(
+            "a list of at most {MAX_MARKS}: `name`, {}, and `at_ms`, {}",
+            may_be(Rule::Name(NameShape::MARK)),
+            may_be(Rule::Milliseconds)
+        ),
         Rule::Group(_) => String::new(),
     }
 }

@@ -56,6 +56,8 @@ pub enum Rule {
     Histogram,
     /// Counts by defect.
     Defects,
+    /// A list of at most [`MAX_MARKS`](crate::MAX_MARKS) marks.
+    Marks,
     /// An object with these fields.
     Group(&'static [Field]),
 }
@@ -75,6 +77,8 @@ pub enum Value<'a> {
     Histogram(&'a Histogram),
     /// Defects.
     Defects(&'a Defects),
+    /// A list of objects with their own fields.
+    List(&'a dyn FieldsList),
     /// An object with its own fields.
     Group(&'a dyn Fields),
 }
@@ -83,6 +87,12 @@ pub enum Value<'a> {
 pub trait Fields {
     /// Calls `visit` with each field that is present, in the order of the table.
     fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'static Field, Value<'a>));
+}
+
+/// A list of structs whose fields are in the table.
+pub trait FieldsList {
+    /// The structs, in their order.
+    fn items(&self) -> Vec<&dyn Fields>;
 }
 
 /// Type of a field: returns its value if the field is present.

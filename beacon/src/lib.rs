@@ -12,6 +12,7 @@
 mod defect;
 mod field;
 mod histogram;
+mod mark;
 mod name_shape;
 mod outcome;
 mod page_lifecycle;
@@ -21,8 +22,9 @@ mod report;
 mod words;
 
 pub use defect::{Defect, Defects};
-pub use field::{Field, FieldValue, Fields, MAX_MS, Rule, Value};
+pub use field::{Field, FieldValue, Fields, FieldsList, MAX_MS, Rule, Value};
 pub use histogram::{Bucket, ExponentialHistogram, Histogram, HistogramError, RELATIVE_ERROR, SCALE};
+pub use mark::{MAX_MARKS, Mark};
 pub use name_shape::NameShape;
 pub use outcome::Outcome;
 pub use page_lifecycle::PageLifecycle;

@@ -12,6 +12,8 @@ pub struct NameShape {
 impl NameShape {
     /// Names of models and ids of responses. An Amazon resource name of a model has 18 words.
     pub const MODEL: Self = Self { max_bytes: 128, max_words: 20 };
+    /// Moments that an app names. `after_tool_call` has three words.
+    pub const MARK: Self = Self { max_bytes: 32, max_words: 4 };
     /// Finish reasons. `model_context_window_exceeded` has four words.
     pub const FINISH_REASON: Self = Self { max_bytes: 48, max_words: 6 };
 

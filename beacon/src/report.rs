@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_TOKENS, Rule, fields};
+use crate::mark::MARKS;
 use crate::words::{Observed, ServerStart};
-use crate::{Defects, Histogram, NameShape, Outcome, PageLifecycle, ProbeOverhead};
+use crate::{Defects, Histogram, Mark, NameShape, Outcome, PageLifecycle, ProbeOverhead};
 
 /// The version in [`StreamReport::v`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -89,14 +90,14 @@ fields! {
             /// First whole event. Absent when none came, as in plain text.
             first_event_ms: Option<f64> = 18, Rule::Milliseconds => after "first_byte_ms", ARRIVAL;
             /// First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was
-            /// none.
+            /// none, or if the response was not streamed.
             ttft_ms: Option<f64> = 19, Rule::Milliseconds => after "first_event_ms", ARRIVAL;
             /// First answer text. Absent when there was only reasoning or tool arguments.
             ttfv_ms: Option<f64> = 20, Rule::Milliseconds => after "ttft_ms", ARRIVAL;
             /// First frame presented with that text in it. Absent without a watched, visible output.
             ttfp_ms: Option<f64> = 21, Rule::Milliseconds => after "ttfv_ms",
                 "Time of the first paint of text, if the page names the output element.";
-            /// Last generated text. Absent when there was none.
+            /// Last generated text, or a whole response that was not streamed. Absent when there was none.
             e2e_ms: Option<f64> = 22, Rule::Milliseconds => after "ttft_ms" "ttfv_ms", ARRIVAL;
             /// Stream closed, failed or cancelled. Absent while open.
             close_ms: Option<f64> = 23, Rule::Milliseconds => after "e2e_ms", ARRIVAL;
@@ -121,6 +122,8 @@ fields! {
             /// How often each defect was seen.
             defects: Defects = 36, Rule::Defects,
                 "Defects of the stream, as counts by name.";
+            /// Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`.
+            marks: Vec<Mark> = 45, Rule::Marks, MARKS;
             /// Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides
             /// them.
             network_timing: Option<NetworkTiming> = 37, Rule::Group(NetworkTiming::FIELDS), "";

@@ -13,6 +13,7 @@ pub(crate) mod rate;
 pub(crate) mod secret;
 pub(crate) mod severity;
 pub(crate) mod targets;
+pub(crate) mod token;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -30,21 +31,21 @@ use proxy::Proxy;
 use rate::Rate;
 use secret::Secret;
 use targets::Targets;
+use token::Token;
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Address to listen on. Default `127.0.0.1:8787`; any other than loopback needs `admin_token`.
+    /// Address to listen on. Default `127.0.0.1:8787`; any other than loopback needs `tokens`.
     pub listen: SocketAddr,
     /// Folder of the SQLite file and the journal. Default `./llm-rum-data`; made when missing.
     pub data: PathBuf,
-    /// Token that allows reading the dashboard's data and `/metrics`. Default none: then only requests to a
-    /// loopback host are served. At least 16 bytes.
-    pub admin_token: Option<Secret>,
-    /// Further tokens for reading, for readers that should not have the admin token. Each can be given to one
-    /// reader and revoked separately. Default none. At least 16 bytes each; they need an `admin_token`.
-    pub read_tokens: Vec<Secret>,
+    /// Tokens that allow reading the dashboard's data or `/metrics`, one for each reader. Default none: then only
+    /// requests to a loopback host are served.
+    pub tokens: Vec<Token>,
+    /// A proxy in front that signs readers in. Default none.
+    pub auth_proxy: AuthProxy,
     /// Seconds without a newer revision after which an open stream is finalized with its last one.
     /// Default 120.
     pub settle_after_seconds: u32,
@@ -68,6 +69,9 @@ pub struct Config {
     pub targets: BTreeMap<String, Targets>,
     /// The period of error budgets.
     pub slo: Slo,
+    /// Reading speeds in output tokens per second. Summaries count the streams that are slower than each.
+    /// Default 5 and 10.
+    pub reading_speeds: Vec<f64>,
     /// Where metrics are pushed to. Default: nowhere.
     pub otlp: Otlp,
     /// Receivers of notifications about alerts. Default none.
@@ -76,6 +80,16 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Source of a beacon's country. Default none: then no beacon has a country.
     pub country: CountryFrom,
+}
+
+/// A proxy in front that signs readers in, such as oauth2-proxy or Authelia.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthProxy {
+    /// Header in which `ingest.proxies` name the signed-in user, such as `X-Forwarded-User`. Such a user may read
+    /// everything. It is ignored if any other client sends it. Default none.
+    #[serde(deserialize_with = "header_name")]
+    pub header: Option<HeaderName>,
 }
 
 /// Source of a beacon's country: one of these.
@@ -105,9 +119,22 @@ pub struct Otlp {
     pub every_seconds: u32,
     /// Range of a pushed count. Default `cumulative`.
     pub temporality: Temporality,
+    /// Names of the metrics that the conventions for generative AI renamed. Default `operation`.
+    pub names: OtlpNames,
     /// `service.instance.id`, which distinguishes the counters of several collectors. It must stay the same
     /// over restarts. Default the host's name.
     pub instance: String,
+}
+
+/// Names of the metrics that OpenTelemetry's conventions for generative AI renamed in 2026-09.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OtlpNames {
+    /// `gen_ai.client.operation.…`, which released SDKs and dashboards use.
+    #[default]
+    Operation,
+    /// `gen_ai.client.inference.…`, and the counters of tokens that came with it.
+    Inference,
 }
 
 /// Range of a pushed count.
@@ -285,6 +312,12 @@ pub struct Site {
 }
 
 impl Config {
+    /// Whether readers must show who they are. Otherwise only requests to a loopback host are served.
+    #[must_use]
+    pub const fn needs_sign_in(&self) -> bool {
+        !self.tokens.is_empty() || self.auth_proxy.header.is_some()
+    }
+
     /// Length of the error budget's period in days, limited by the stored history.
     #[must_use]
     pub fn budget_days(&self) -> u32 {
@@ -317,8 +350,8 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)),
             data: PathBuf::from("llm-rum-data"),
-            admin_token: None,
-            read_tokens: Vec::new(),
+            tokens: Vec::new(),
+            auth_proxy: AuthProxy::default(),
             settle_after_seconds: 120,
             journal: Journal::default(),
             ingest: Ingest::default(),
@@ -338,6 +371,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             targets: BTreeMap::new(),
             slo: Slo::default(),
+            reading_speeds: vec![5.0, 10.0],
             otlp: Otlp::default(),
             notify: Vec::new(),
             public_url: None,
@@ -394,6 +428,7 @@ impl Default for Otlp {
             headers: BTreeMap::new(),
             every_seconds: 60,
             temporality: Temporality::default(),
+            names: OtlpNames::default(),
             instance: host.trim().to_owned(),
         }
     }

@@ -1,5 +1,6 @@
 //! HTTP basics that every route shares: errors, clients and their limits, static files, content encoding.
 
+pub(crate) mod access_control;
 pub(crate) mod auth;
 pub(crate) mod client_ip;
 pub(crate) mod connection;
@@ -9,5 +10,7 @@ pub(crate) mod error;
 pub(crate) mod headers;
 pub(crate) mod probe_files;
 pub(crate) mod rate_limit;
+pub(crate) mod request_origin;
+pub(crate) mod session_cookie;
 pub(crate) mod snippet;
 pub(crate) mod static_files;

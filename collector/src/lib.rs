@@ -60,7 +60,10 @@ pub use config::rate::Rate;
 pub use config::secret::Secret;
 pub use config::severity::Severity;
 pub use config::targets::Targets;
-pub use config::{ClickHouse, Config, Dedupe, Ingest, Journal, Limits, Site, Store, Sync, Temporality};
+pub use config::token::{AllowedSites, Scope, Token};
+pub use config::{
+    AuthProxy, ClickHouse, Config, Dedupe, Ingest, Journal, Limits, OtlpNames, Site, Store, Sync, Temporality,
+};
 pub use notify::delivery::DeliveryError;
 pub use server::collector::Collector;
 pub use server::listener::serve;

@@ -19,6 +19,7 @@ use crate::aggregate::dimension::Dimension;
 use crate::background_thread::Background;
 use crate::config::Config;
 use crate::config::notify::Notify;
+use crate::config::token::AllowedSites;
 use crate::http::counters::{NotificationResult, RequestCounters};
 use crate::slo::alert::{Alert, AlertCache, GroupStates};
 use crate::slo::verdict::likely_cause;
@@ -125,7 +126,8 @@ impl Notifier {
             let id = receiver.id();
             // After a failure, the receiver's other messages wait for the next round as well.
             while stop.try_recv() == Err(TryRecvError::Empty)
-                && let Some(due) = self.states.get(&id).and_then(|state| state.next_due(receiver.quiet, now_ms))
+                && let Some(due) =
+                    self.states.get(&id).and_then(|state| state.next_due(receiver.quiet, now_ms))
             {
                 let message = due.message.clone();
                 if !self.deliver(index, receiver, &message, now_ms) {
@@ -192,10 +194,15 @@ fn cause_of(
     alert: &Alert,
     now_ms: i64,
 ) -> Result<Option<String>, StoreError> {
-    let filter = Filter::default().with(Dimension::Site, site).with(Dimension::UseCase, use_case);
+    let filter =
+        Filter::of_sites(AllowedSites::All).with(Dimension::Site, site).with(Dimension::UseCase, use_case);
     let end = minute_of(now_ms) + 1;
-    let query =
-        WindowsQuery { filter: &filter, minutes: (end - alert.minutes, end), longest: DAY_MINUTES, metrics: &[] };
+    let query = WindowsQuery {
+        filter: &filter,
+        minutes: (end - alert.minutes, end),
+        longest: DAY_MINUTES,
+        metrics: &[],
+    };
     let stats = store.grouped_stats(&query, [Dimension::Site])?;
     Ok(stats.values().next().and_then(|stats| likely_cause(alert.subject(), stats)))
 }

@@ -2,9 +2,9 @@
 
 /// Names of fields and as many values.
 #[derive(Debug, Clone, Copy)]
-pub struct FieldValues<'a, T> {
+pub struct FieldValues<Values> {
     /// The names, with white space between them.
     pub fields: &'static str,
-    /// The values. Absent are a number that is NaN and a text that is empty.
-    pub values: &'a [T],
+    /// The values. A number that is absent is `None`, such a text is empty.
+    pub values: Values,
 }

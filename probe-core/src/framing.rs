@@ -88,6 +88,11 @@ impl Framing {
         }
     }
 
+    /// Whether an event may be the whole body: a JSON value that is neither a line nor in an array.
+    pub(crate) fn has_bare_values(&self) -> bool {
+        matches!(self, Self::Json(json) if json.has_bare_values())
+    }
+
     /// A rare framing, if this build has it.
     fn rare(framing: impl FnOnce() -> Self) -> Self {
         if ALL_DIALECTS { framing() } else { Self::NeedsFullWasm }

@@ -41,6 +41,8 @@ pub struct Meter {
     state: StreamState,
     long_gaps: LongGaps,
     flow: Flow,
+    /// The only event so far, if it is a JSON value that may be the whole body: when it came, and its text.
+    whole_body: Option<(f64, TextKinds)>,
 }
 
 /// What a chunk brought for the first time, or what all chunks so far have brought.
@@ -93,6 +95,7 @@ impl Meter {
             state: StreamState::NONE,
             long_gaps: LongGaps::NONE,
             flow: Flow::NEW,
+            whole_body: None,
         }
     }
 
@@ -101,9 +104,9 @@ impl Meter {
         self.state.report.set(NumberField::SubmitDelay, self.request.since(at));
     }
 
-    /// The smallest step of the clock behind all times.
-    pub fn on_clock(&mut self, resolution_ms: f64) {
-        self.state.report.set(NumberField::ClockResolution, resolution_ms);
+    /// The smallest step of the clock behind all times. `None` if it was not measured.
+    pub fn on_clock(&mut self, resolution_ms: Option<f64>) {
+        self.state.report.set(NumberField::ClockResolution, resolution_ms.unwrap_or(ABSENT));
     }
 
     /// The response headers. Without them the status is unknown, and so is whether a failure came before any response.
@@ -152,6 +155,9 @@ impl Meter {
         }
         let now_ms = self.advance(now);
         self.read_pending(end);
+        if ALL_DIALECTS {
+            self.end_whole_body();
+        }
         if self.end_marker_ms.is_nan() {
             // Without a watcher it is unknown whether bytes came.
             if end != End::Unseen {
@@ -268,6 +274,44 @@ impl Meter {
         if events > 0.0 {
             report.set_first(NumberField::FirstEvent, now_ms);
         }
+        if ALL_DIALECTS && events > 0.0 {
+            let is_bare = self.framing.as_ref().is_some_and(Framing::has_bare_values);
+            if is_bare && report.get(NumberField::Events) == 1.0 {
+                self.whole_body = Some((now_ms, text));
+                return;
+            }
+            self.go_on_after_value();
+        }
+        self.count_text(now_ms, text);
+    }
+
+    /// Decides whether the only value was a whole response. In a known format its end has to show.
+    fn end_whole_body(&mut self) {
+        let state = &mut self.state;
+        let is_complete = state.finished || state.ended || state.dialect.is_none();
+        match self.whole_body {
+            Some((whole_ms, _)) if is_complete && !state.failed => {
+                state.report.set(NumberField::LastToken, whole_ms);
+            }
+            _ => self.go_on_after_value(),
+        }
+    }
+
+    /// Whether the body was one JSON value so far.
+    fn is_whole(&self) -> bool {
+        ALL_DIALECTS && self.whole_body.is_some()
+    }
+
+    /// Another value came, or began: the one before was part of a stream.
+    fn go_on_after_value(&mut self) {
+        if let Some((first_ms, text)) = self.whole_body.take() {
+            self.count_text(first_ms, text);
+        }
+    }
+
+    /// Sets the times of text.
+    fn count_text(&mut self, now_ms: f64, text: TextKinds) {
+        let report = &mut self.state.report;
         if text.is_visible() {
             report.set_first(NumberField::FirstVisible, now_ms);
         }
@@ -307,6 +351,9 @@ impl Meter {
         if let Some(text) = text.filter(|_| lines) {
             self.goes_on = true;
             self.count(arrived_ms, 1.0, f64::from(u8::from(text.any())), text);
+        }
+        if ALL_DIALECTS && unread {
+            self.go_on_after_value();
         }
         if unread && end == End::Closed {
             self.state.report.defects.add(Defect::PendingAtEof);
@@ -351,12 +398,14 @@ impl Meter {
     /// Sets the defects that only the whole stream shows.
     fn update_defects(&mut self) {
         self.update_pace();
+        let is_whole = self.is_whole();
         let state = &mut self.state;
         let report = &mut state.report;
         let contradicts = state.usage.contradicts_itself(state.server.output_tokens());
         report.defects.set(Defect::UsageMismatch, (contradicts && !state.several_answers).into());
         if let (Some(dialect), Some(end)) = (state.dialect, self.end) {
-            let unmarked = dialect.marks_end && state.finished && !state.ended && end == End::Closed;
+            let unmarked = dialect.marks_end && state.finished && !state.ended;
+            let unmarked = unmarked && end == End::Closed && !is_whole;
             report.defects.set(Defect::NoSentinel, unmarked.into());
             let unreasoned = dialect.gives_reason && state.ended && report.text(TextField::Reason).is_empty();
             report.defects.set(Defect::SentinelOnly, (unreasoned && !state.failed).into());
@@ -365,11 +414,13 @@ impl Meter {
 
     /// Sets the defects of pace: silences, buffering, bundles.
     fn update_pace(&mut self) {
+        let is_whole = self.is_whole();
         let state = &mut self.state;
         let report = &mut state.report;
         let median_ms = report.gaps.quantile(0.5).unwrap_or(0.0);
         let thought = or(state.usage.reasoning(), 0.0);
-        let hidden = thought > 0.0 && !state.text_kinds.has(TextKinds::REASONING);
+        // A whole response shows nothing of how its parts came.
+        let hidden = !is_whole && thought > 0.0 && !state.text_kinds.has(TextKinds::REASONING);
         report.defects.set(Defect::HiddenReasoning, hidden.into());
         let silences = self.long_gaps.stalls(median_ms);
         // Where reasoning is not shown, a silence may be reasoning.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use beacon::{Defects, Histogram, Outcome, StreamReport};
 
-use crate::absent::{ABSENT, or, some, some_count};
+use crate::absent::{ABSENT, each_some, or, some, some_count};
 use crate::field_values::FieldValues;
 use crate::server_timing::ServerClaim;
 
@@ -95,14 +95,14 @@ impl ReportBuilder {
 
     /// Every number of the report that is not in a nested object.
     #[must_use]
-    pub fn numbers(&self) -> FieldValues<'_, f64> {
-        FieldValues { fields: NumberField::FIELDS, values: &self.numbers }
+    pub fn numbers(&self) -> FieldValues<impl Iterator<Item = Option<f64>>> {
+        FieldValues { fields: NumberField::FIELDS, values: each_some(&self.numbers) }
     }
 
     /// Every such text of the report.
     #[must_use]
-    pub fn texts(&self) -> FieldValues<'_, Cow<'static, str>> {
-        FieldValues { fields: TextField::FIELDS, values: &self.texts }
+    pub fn texts(&self) -> FieldValues<impl Iterator<Item = &str>> {
+        FieldValues { fields: TextField::FIELDS, values: self.texts.iter().map(|text| &**text) }
     }
 
     pub(crate) fn get(&self, field: NumberField) -> f64 {

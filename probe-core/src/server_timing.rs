@@ -5,7 +5,7 @@ use std::mem;
 
 use beacon::{ServerStart, ServerTiming};
 
-use crate::absent::{ABSENT, or, some, some_count};
+use crate::absent::{ABSENT, each_some, or, some, some_count};
 use crate::event_numbers::{CLAIM_NUMBERS, EventNumbers, Number};
 use crate::field_values::FieldValues;
 use crate::time::whole_micros;
@@ -165,8 +165,11 @@ impl ServerClaim {
 
     /// The numbers, with the names of [`ServerTiming`]'s fields.
     #[must_use]
-    pub fn numbers(&self) -> FieldValues<'_, f64> {
-        FieldValues { fields: "queue_ms ttft_ms generation_ms output_tokens", values: &self.numbers }
+    pub fn numbers(&self) -> FieldValues<impl Iterator<Item = Option<f64>>> {
+        FieldValues {
+            fields: "queue_ms ttft_ms generation_ms output_tokens",
+            values: each_some(&self.numbers),
+        }
     }
 
     fn get(&self, field: ClaimField) -> f64 {

@@ -6,19 +6,19 @@ use web_sys::Performance;
 pub(crate) struct Clock(pub(crate) Performance);
 
 impl Clock {
-    /// The smallest step of the clock within [`SAMPLE_MS`], to a microsecond. NaN if the clock stood still, as in tests
-    /// of pages.
-    pub(crate) fn resolution(&self) -> f64 {
+    /// The smallest step of the clock within [`SAMPLE_MS`], to a microsecond. `None` if the clock stood still, as in
+    /// tests of pages.
+    pub(crate) fn resolution(&self) -> Option<f64> {
         let start = self.0.now();
         let mut last = start;
-        let mut smallest = f64::NAN;
+        let mut smallest = None;
         for _ in 0..MAX_READS {
             let time = self.0.now();
             let step = Timestamp::from_ms(time).since(Timestamp::from_ms(last));
             if step > 0.0 {
                 last = time;
-                if smallest.is_nan() || step < smallest {
-                    smallest = step;
+                if smallest.is_none_or(|smallest| step < smallest) {
+                    smallest = Some(step);
                 }
             }
             if time - start >= SAMPLE_MS {

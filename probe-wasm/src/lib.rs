@@ -38,10 +38,11 @@ pub fn begin(performance: Performance) {
     SESSION.with_borrow_mut(|session| session.clock_resolution_ms = clock.resolution());
 }
 
-/// A request was made at `request`. `submit` is the time of the gesture that led to it, NaN without one.
+/// A request was made at `request`. `submit` is the time of the gesture that led to it. Wasm has no absent numbers:
+/// without a gesture the page passes `undefined`, which arrives as NaN.
 #[wasm_bindgen]
 pub fn open(key: u32, request: f64, submit: f64) {
-    SESSION.with_borrow_mut(|session| session.open(key, request, submit));
+    SESSION.with_borrow_mut(|session| session.open(key, request, Some(submit).filter(|time| !time.is_nan())));
 }
 
 /// The response came. `js/tap/content-types.js` numbers the content types.

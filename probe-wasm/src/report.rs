@@ -1,7 +1,7 @@
 //! Serializes a report as a flat list: an array in a page, JSON elsewhere.
 //!
 //! The list has rows. A row is a text with the names of fields, followed by their values. A name with a colon begins a
-//! nested object, and the names after it are that object's. NaN and an empty text are absent values. The row of
+//! nested object, and the names after it are that object's. An empty text is an absent value, like `undefined`. The row of
 //! histogram counts is the last, and its one field takes all that is left. `js/watcher/wasm-watcher.js` makes an object
 //! of the list, because names of fields take less code there.
 //!
@@ -18,9 +18,9 @@ impl Serialize for Report<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(report) = self;
         let mut list = serializer.serialize_seq(None)?;
-        let texts = report.texts();
+        let mut texts = report.texts();
         list.serialize_element(texts.fields)?;
-        texts.values.iter().try_for_each(|text| list.serialize_element(&**text))?;
+        texts.values.try_for_each(|text| list.serialize_element(text))?;
         numbers(&mut list, report.numbers())?;
         if let Some(claim) = &report.server {
             for name in ["server: source starts_from", claim.source, claim.starts_from.as_str()] {
@@ -32,14 +32,16 @@ impl Serialize for Report<'_> {
             list.serialize_element("defects:")?;
             list.serialize_element(Defects::WORDS)?;
             for &count in report.defects.counts() {
-                list.serialize_element(&if count > 0 { f64::from(count) } else { f64::NAN })?;
+                list.serialize_element(&(count > 0).then_some(f64::from(count)))?;
             }
         }
         if !report.gaps.is_empty() {
             let (offset, counts) = report.gaps.dense();
             let sum = Timestamp::from_ms(report.gaps.sum()).since(Timestamp::from_ms(0.0));
-            let values = [SCALE.into(), offset.into(), report.gaps.zero() as f64, sum];
-            numbers(&mut list, FieldValues { fields: "gaps: scale offset zero sum", values: &values })?;
+            list.serialize_element("gaps: scale offset zero sum")?;
+            for number in [SCALE.into(), offset.into(), report.gaps.zero() as f64, sum] {
+                list.serialize_element(&number)?;
+            }
             list.serialize_element("counts")?;
             counts.iter().try_for_each(|&count| list.serialize_element(&(count as f64)))?;
         }
@@ -47,7 +49,10 @@ impl Serialize for Report<'_> {
     }
 }
 
-fn numbers<S: SerializeSeq>(list: &mut S, row: FieldValues<'_, f64>) -> Result<(), S::Error> {
+fn numbers<S: SerializeSeq>(
+    list: &mut S,
+    mut row: FieldValues<impl Iterator<Item = Option<f64>>>,
+) -> Result<(), S::Error> {
     list.serialize_element(row.fields)?;
-    row.values.iter().try_for_each(|number| list.serialize_element(number))
+    row.values.try_for_each(|number| list.serialize_element(&number))
 }

@@ -7,8 +7,8 @@ use crate::report::Report;
 
 /// The streams that JavaScript has not forgotten. It also bounds their number.
 pub(crate) struct Session {
-    /// The smallest step of the page's clock. NaN if it was not measured.
-    pub(crate) clock_resolution_ms: f64,
+    /// The smallest step of the page's clock. `None` if it was not measured.
+    pub(crate) clock_resolution_ms: Option<f64>,
     streams: Vec<Stream>,
 }
 
@@ -19,12 +19,12 @@ struct Stream {
 
 impl Session {
     /// No clock, no streams.
-    pub(crate) const NONE: Self = Self { clock_resolution_ms: f64::NAN, streams: Vec::new() };
+    pub(crate) const NONE: Self = Self { clock_resolution_ms: None, streams: Vec::new() };
 
-    /// A request was made. `submit`, the time of the gesture that led to it, is NaN without one.
-    pub(crate) fn open(&mut self, key: u32, request: f64, submit: f64) {
+    /// A request was made. `submit` is the time of the gesture that led to it, if there was one.
+    pub(crate) fn open(&mut self, key: u32, request: f64, submit: Option<f64>) {
         let mut meter = Meter::new("", Timestamp::from_ms(request));
-        if !submit.is_nan() {
+        if let Some(submit) = submit {
             meter.on_submit(Timestamp::from_ms(submit));
         }
         meter.on_clock(self.clock_resolution_ms);

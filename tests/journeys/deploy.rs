@@ -75,7 +75,7 @@ const ODD: &str = r#"the "new" chat: {{ $v2 }} \ #"#;
 async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let config = format!(
-        "admin_token = '0123456789abcdef'\n[[sites]]\nname = 'own'\nkeys = ['k']\norigins = ['loopback']\n\
+        "[[sites]]\nname = 'own'\nkeys = ['k']\norigins = ['loopback']\n\
          targets.'{ODD}' = {{ ttft_p95_ms = 500, availability = 0.9, speed = 0.98 }}\n"
     );
     std::fs::write(folder.path().join("llm-rum.toml"), config)?;

@@ -87,7 +87,7 @@ async fn the_collector_refuses_public_addresses_without_a_token() -> Result<()> 
     let mut command = std::process::Command::new(tests::binary("llm-rum"));
     let output = command.args(["serve", "--listen", "0.0.0.0:0", "--data"]).arg(data.path()).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(!output.status.success() && said.contains("admin_token"), "{} {said}", output.status);
+    ensure!(!output.status.success() && said.contains("[[tokens]]"), "{} {said}", output.status);
     Ok(())
 }
 

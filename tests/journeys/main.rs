@@ -3,6 +3,7 @@
 //! Run by `cargo xtask test`, one at a time. Those that compare what happened run in the three engines side
 //! by side; those that measure times have the machine for themselves.
 
+mod access;
 mod accuracy;
 mod away;
 mod cluster;
@@ -13,12 +14,14 @@ mod csp;
 mod dashboard;
 mod dashboard_controls;
 mod deploy;
+mod grafana;
 mod hostile;
 mod install;
 mod leaving;
 mod openapi;
 mod page_lifecycle;
 mod paint;
+mod planted_incident;
 mod prometheus;
 mod readme;
 mod recipes;

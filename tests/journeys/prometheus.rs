@@ -39,6 +39,25 @@ async fn the_four_queries_are_exact_within_their_buckets() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn streams_without_usage_leave_the_token_rate_unknown() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let prometheus = Prometheus::start(data.path(), &collector.url, &[]).await?;
+    for (from, to) in [(0, 100), (100, 200)] {
+        let without = |number| StreamReport { output_tokens: None, tpot_ms: None, ..report(number) };
+        let reports = (from..to).map(without).collect();
+        let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+        ensure!(status == 204, "{status} {body}");
+        prometheus.scraped("llm_requests_total", to as f64).await?;
+    }
+    let answer = prometheus.get("query", &[("query", TOKENS)]).await?;
+    ensure!(answer["data"]["result"] == serde_json::json!([]), "0 tokens/s would be wrong: {answer}");
+    let coverage = "rate(llm_rum_streams_with_usage_total[5m]) / rate(llm_requests_total[5m])";
+    ensure!(prometheus.value(coverage).await? == 0.0, "no stream has a count");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn native_histograms_are_exact_within_their_narrower_buckets() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
@@ -61,34 +80,52 @@ async fn native_histograms_are_exact_within_their_narrower_buckets() -> Result<(
     check_exemplar(&prometheus, &collector).await
 }
 
-/// Whatever the dashboard for Grafana asks, a Prometheus that scraped a collector with all kinds of streams answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scrape_needs_a_token_with_the_scope_metrics() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let config = data.path().join("llm-rum.toml");
+    std::fs::write(
+        &config,
+        "[[tokens]]\nname = 'prometheus'\ntoken = 'scraper-0123456789'\nscopes = ['metrics']\n\
+         [[tokens]]\nname = 'people'\ntoken = 'reader-0123456789'\n",
+    )?;
+    let collector = Collector::start_with(data.path(), &["--config", &config.display().to_string()]).await?;
+    for (token, key, up) in [
+        ("scraper-0123456789", "authorization: {credentials_file: FILE},", 1.0),
+        ("scraper-0123456789", "bearer_token_file: FILE,", 1.0),
+        ("reader-0123456789", "authorization: {credentials_file: FILE},", 0.0),
+    ] {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("token");
+        std::fs::write(&file, token)?;
+        let job = key.replace("FILE", &format!("'{}'", file.display()));
+        let prometheus =
+            Prometheus::start_with(folder.path(), std::slice::from_ref(&collector.url), &[], &job).await?;
+        let scraped = eventually("a scrape", || async { prometheus.value("up").await.ok() }).await?;
+        ensure!(scraped == up, "{key} with {token}: {scraped}");
+    }
+    Ok(())
+}
+
+/// A Prometheus with a collector, an inference engine of each kind, and alerts.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_query_of_the_grafana_dashboard_has_a_result() -> Result<()> {
     let data = tempfile::tempdir()?;
     let config = data.path().join("llm-rum.toml");
     std::fs::write(&config, "[limits]\nmodels = 3\n")?;
     let collector = Collector::start_with(data.path(), &["--config", &config.display().to_string()]).await?;
-    let prometheus = Prometheus::start(data.path(), &collector.url, &[]).await?;
-    for wave in 0..2 {
-        let reports = (0..80).map(|number| of_every_kind(wave * 1_000 + number)).collect();
-        let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
-        ensure!(status == 204, "{status} {body}");
-        let refused = collector.post("").await?;
-        ensure!(refused.0 == 400, "{refused:?}");
-        prometheus.scraped("sum(llm_requests_total)", f64::from(80 * (wave as u32 + 1))).await?;
-    }
-    let mut printed = Command::new(tests::binary("llm-rum"));
-    let printed = printed.args(["grafana", "--config"]).arg(&config).output().await?;
-    ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
-    let dashboard: Value = serde_json::from_slice(&printed.stdout)?;
-    let asked: Vec<_> =
-        dashboard["panels"].as_array().context("panels")?.iter().flat_map(questions).collect();
-    ensure!(asked.len() > 30, "{} questions", asked.len());
+    let targets = [collector.url.clone(), engines().await?];
+    let prometheus = Prometheus::start_with(data.path(), &targets, &[], "").await?;
+    send_all_kinds(&collector, &prometheus).await?;
+    let dashboard = dashboard(&config).await?;
+    let asked = questions(&dashboard);
+    ensure!(asked.len() > 80, "{} questions", asked.len());
     for question in &asked {
         let answer = prometheus.get("query", &[("query", question)]).await?;
         let series = answer["data"]["result"].as_array().with_context(|| format!("{question}: {answer}"))?;
-        // A collector that is alone has nobody to be behind.
-        if question == "llm_rum_replication_lag_seconds" {
+        // A collector that runs alone has no lag, nobody has set a cap, and an hour ago there was nothing.
+        let is_unknown = ["llm_rum_replication_lag_seconds", "vector(NaN)"].contains(&question.as_str());
+        if is_unknown || question.contains("offset 1h") {
             continue;
         }
         let is_number = |series: &Value| series["value"][1].as_str().is_some_and(|value| value != "NaN");
@@ -99,20 +136,110 @@ async fn every_query_of_the_grafana_dashboard_has_a_result() -> Result<()> {
             prometheus.get(&format!("label/{label}/values"), &[("match[]", "llm_requests_total")]).await?;
         ensure!(values["data"].as_array().is_some_and(|values| !values.is_empty()), "{label}: {values}");
     }
+    let alerts = dashboard["annotations"]["list"][0]["expr"].as_str().context("the annotation's query")?;
+    let firing = prometheus.get("query", &[("query", alerts)]).await?;
+    ensure!(firing["data"]["result"][0]["metric"]["alertname"] == "LlmRumTest", "{firing}");
     Ok(())
 }
 
-/// With every value chosen, over five minutes.
-fn questions(panel: &Value) -> Vec<String> {
-    let targets = panel["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let asked = targets.iter().filter_map(|target| target["expr"].as_str());
+#[tokio::test(flavor = "multi_thread")]
+async fn the_engine_row_is_empty_without_engines() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let config = data.path().join("llm-rum.toml");
+    std::fs::write(&config, "")?;
+    let collector = Collector::start(data.path()).await?;
+    let prometheus = Prometheus::start(data.path(), &collector.url, &[]).await?;
+    let dashboard = dashboard(&config).await?;
+    let rows = dashboard["panels"].as_array().context("panels")?;
+    let engines = rows.iter().find(|row| row["collapsed"] == true).context("a collapsed row")?;
+    for question in questions(&serde_json::json!({ "panels": [engines] })) {
+        let answer = prometheus.get("query", &[("query", &question)]).await?;
+        let is_empty = answer["data"]["result"] == serde_json::json!([]);
+        ensure!(
+            answer["status"] == "success" && (is_empty || question == "vector(NaN)"),
+            "{question}: {answer}"
+        );
+    }
+    Ok(())
+}
+
+/// Two waves, because a series has no rate before its second sample.
+async fn send_all_kinds(collector: &Collector, prometheus: &Prometheus) -> Result<()> {
+    for wave in 0..2 {
+        let reports = (0..80).map(|number| of_every_kind(wave * 1_000 + number)).collect();
+        let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+        ensure!(status == 204, "{status} {body}");
+        let refused = collector.post("").await?;
+        ensure!(refused.0 == 400, "{refused:?}");
+        prometheus.scraped("sum(llm_requests_total)", f64::from(80 * (wave as u32 + 1))).await?;
+    }
+    Ok(())
+}
+
+/// What `llm-rum grafana` prints.
+async fn dashboard(config: &std::path::Path) -> Result<Value> {
+    let mut printed = Command::new(tests::binary("llm-rum"));
+    let printed = printed.args(["grafana", "--config"]).arg(config).output().await?;
+    ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    Ok(serde_json::from_slice(&printed.stdout)?)
+}
+
+/// All queries, with every value of the variables, over five minutes.
+fn questions(dashboard: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let panels = list(&dashboard["panels"]);
+    // A collapsed row contains its panels.
+    let inner: Vec<_> = panels.iter().flat_map(|panel| list(&panel["panels"])).collect();
+    let targets: Vec<_> = panels.iter().chain(&inner).flat_map(|panel| list(&panel["targets"])).collect();
     let chosen = |expr: &str| {
         let labels = ["$site", "$use_case", "$provider", "$model"];
         let all = labels.iter().fold(expr.to_owned(), |expr, label| expr.replace(label, ".*"));
+        let caps = ["$in_flight_cap", "$queue_cap"];
+        let all = caps.iter().fold(all, |expr, cap| expr.replace(cap, "NaN"));
         all.replace("$__rate_interval", "5m")
     };
-    asked.map(chosen).collect()
+    targets.iter().filter_map(|target| target["expr"].as_str()).map(chosen).collect()
 }
+
+/// An address that answers scrapes like a vLLM, a SGLang and a llama.cpp whose counters rise.
+async fn engines() -> Result<String> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let scrapes = std::sync::atomic::AtomicU64::new(0);
+    let scrapes = std::sync::Arc::new(scrapes);
+    let answer = move || {
+        let scrape = scrapes.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        async move { ENGINE_METRICS.replace("COUNT", &scrape.to_string()) }
+    };
+    let router = axum::Router::new().route("/metrics", axum::routing::get(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(url)
+}
+
+const ENGINE_METRICS: &str = r#"vllm:num_requests_waiting{model_name="m"} 3
+vllm:num_requests_running{model_name="m"} 5
+vllm:kv_cache_usage_perc{model_name="m"} 0.4
+vllm:num_preemptions_total{model_name="m"} COUNT
+vllm:spec_decode_num_accepted_tokens_total{model_name="m"} COUNT
+vllm:spec_decode_num_draft_tokens_total{model_name="m"} COUNT
+vllm:time_to_first_token_seconds_bucket{model_name="m",le="1"} COUNT
+vllm:time_to_first_token_seconds_bucket{model_name="m",le="+Inf"} COUNT
+vllm:request_queue_time_seconds_bucket{model_name="m",le="1"} COUNT
+vllm:request_queue_time_seconds_bucket{model_name="m",le="+Inf"} COUNT
+sglang:num_queue_reqs{model_name="s"} 3
+sglang:num_running_reqs{model_name="s"} 5
+sglang:token_usage{model_name="s"} 0.4
+sglang:num_retracted_requests_total{model_name="s"} COUNT
+sglang:spec_accept_rate{model_name="s"} 0.7
+sglang:time_to_first_token_seconds_bucket{model_name="s",le="1"} COUNT
+sglang:time_to_first_token_seconds_bucket{model_name="s",le="+Inf"} COUNT
+sglang:queue_time_seconds_bucket{model_name="s",le="1"} COUNT
+sglang:queue_time_seconds_bucket{model_name="s",le="+Inf"} COUNT
+llamacpp:requests_deferred 1
+llamacpp:requests_processing 2
+llamacpp:spec_decode_num_accepted_tokens_total COUNT
+llamacpp:spec_decode_num_draft_tokens_total COUNT
+"#;
 
 /// Of each use case with targets: whole, cut, with a defect, with the server's time, and left before any text.
 fn of_every_kind(number: u64) -> StreamReport {
@@ -123,6 +250,7 @@ fn of_every_kind(number: u64) -> StreamReport {
         use_case: Some(use_cases[(number % 4) as usize].into()),
         provider: Some("openai".into()),
         model: Some(format!("model-{}", number % 5).into()),
+        input_tokens: Some(300),
         gaps: Some(gaps),
         dropped: Some(Dropped { send_failed: 1, ..Dropped::default() }),
         ..report(number)
@@ -131,8 +259,13 @@ fn of_every_kind(number: u64) -> StreamReport {
         0 => report.outcome = Outcome::Truncated,
         1 => report.defects.add(Defect::Stall),
         2 => {
-            let (source, ttft_ms) = ("vllm".into(), Some(600.0));
-            report.server = Some(ServerTiming { source, ttft_ms, ..ServerTiming::default() });
+            report.server = Some(ServerTiming {
+                source: "vllm".into(),
+                queue_ms: Some(100.0),
+                ttft_ms: Some(600.0),
+                generation_ms: Some(900.0),
+                ..ServerTiming::default()
+            });
         }
         _ => {
             report = StreamReport {
@@ -193,14 +326,25 @@ struct Prometheus {
 
 impl Prometheus {
     async fn start(folder: &std::path::Path, collector: &str, features: &[&str]) -> Result<Self> {
-        let target = collector.strip_prefix("http://").context("an address")?;
+        Self::start_with(folder, &[collector.to_owned()], features, "").await
+    }
+
+    /// One that scrapes several addresses, with more keys of the job and an alert that always fires.
+    async fn start_with(
+        folder: &std::path::Path,
+        urls: &[String],
+        features: &[&str],
+        job: &str,
+    ) -> Result<Self> {
+        let target = |url: &String| format!("'{}'", url.trim_start_matches("http://"));
+        let targets = urls.iter().map(target).collect::<Vec<_>>().join(",");
         let config = folder.join("prometheus.yml");
-        std::fs::write(
-            &config,
-            format!(
-                "{{global: {{scrape_interval: 1s}}, scrape_configs: [{{job_name: llm-rum, static_configs: [{{targets: ['{target}']}}]}}]}}"
-            ),
-        )?;
+        let rules = "{groups: [{name: test, rules: [{alert: LlmRumTest, expr: vector(1)}]}]}";
+        std::fs::write(folder.join("rules.yml"), rules)?;
+        let scrapes = format!("[{{job_name: llm-rum, {job} static_configs: [{{targets: [{targets}]}}]}}]");
+        let global = "{scrape_interval: 1s, evaluation_interval: 1s}";
+        let text = format!("{{global: {global}, rule_files: [rules.yml], scrape_configs: {scrapes}}}");
+        std::fs::write(&config, text)?;
         let port = free_port()?;
         let mut command = Command::new("sh");
         // Prometheus logs to standard error only; the harness listens to standard output.

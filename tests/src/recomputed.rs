@@ -9,9 +9,37 @@ use serde_json::Value;
 /// The bound that every answer gives for its percentiles, and the rounding to a microsecond.
 const RELATIVE_ERROR: f64 = 0.0109;
 
-/// The durations that have percentiles, by the name that queries know them by.
-pub const METRICS: [&str; 9] =
-    ["ttfv", "ttft", "ttfp", "e2e", "generation", "tpot", "inter_chunk_latency", "server_ttft", "overhead"];
+/// Metrics with percentiles, by their ids.
+pub const METRICS: [&str; 12] = [
+    "ttfv",
+    "ttft",
+    "ttfp",
+    "e2e",
+    "generation",
+    "engine_generation",
+    "tpot",
+    "output_rate",
+    "inter_chunk_latency",
+    "server_ttft",
+    "server_queue",
+    "overhead",
+];
+
+/// End of the names of a metric's values: its unit.
+#[must_use]
+pub fn unit(metric: &str) -> &'static str {
+    if metric == "output_rate" { "output_tokens_per_second" } else { "ms" }
+}
+
+/// Percentiles of a metric, toward its slow end: the high durations, the low rates.
+#[must_use]
+pub fn percentiles(metric: &str) -> [(String, f64); 4] {
+    let all = match metric {
+        "output_rate" => [("p50", 0.5), ("p10", 0.1), ("p5", 0.05), ("p1", 0.01)],
+        _ => [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)],
+    };
+    all.map(|(name, q)| (format!("{name}_{}", unit(metric)), q))
+}
 
 /// What a use case promises, as the table of default targets in `docs/configuration.md` has it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,6 +50,8 @@ pub struct Targets {
     pub e2e_p95_ms: Option<f64>,
     /// Per output token, in milliseconds.
     pub tpot_ms: Option<f64>,
+    /// Longest time between two reads with text, in milliseconds.
+    pub longest_gap_ms: Option<f64>,
     /// Share of streams without an error.
     pub availability: Option<f64>,
 }
@@ -30,14 +60,16 @@ impl Targets {
     /// The defaults of a use case; none of one that is not in the table.
     #[must_use]
     pub fn of(use_case: &str) -> Self {
-        let (ttft_p95_ms, e2e_p95_ms, tpot_ms, availability) = match use_case {
-            "chat" => (Some(2_000.0), None, 80.0, 0.995),
-            "coding" => (Some(5_000.0), None, 60.0, 0.999),
-            "batch_rag" => (None, Some(30_000.0), 20.0, 0.99),
-            "extraction" => (Some(1_500.0), None, 33.3, 0.999),
+        let stall_ms = Some(10_000.0);
+        let (ttft_p95_ms, e2e_p95_ms, tpot_ms, longest_gap_ms, availability) = match use_case {
+            "chat" => (Some(2_000.0), None, 80.0, stall_ms, 0.995),
+            "coding" => (Some(5_000.0), None, 60.0, stall_ms, 0.999),
+            "batch_rag" => (None, Some(30_000.0), 20.0, None, 0.99),
+            "extraction" => (Some(1_500.0), None, 1_000.0 / 30.0, stall_ms, 0.999),
             _ => return Self::default(),
         };
-        Self { ttft_p95_ms, e2e_p95_ms, tpot_ms: Some(tpot_ms), availability: Some(availability) }
+        let (tpot_ms, availability) = (Some(tpot_ms), Some(availability));
+        Self { ttft_p95_ms, e2e_p95_ms, tpot_ms, longest_gap_ms, availability }
     }
 }
 
@@ -81,6 +113,15 @@ pub fn is_good(report: &Value) -> bool {
         && within("ttfv_ms", targets.ttft_p95_ms)
         && within("e2e_ms", targets.e2e_p95_ms)
         && within("tpot_ms", targets.tpot_ms)
+        && within("longest_gap_ms", targets.longest_gap_ms)
+}
+
+/// Whether the stream kept its pace. `None` without a figure that has a target.
+#[must_use]
+pub fn keeps_pace(report: &Value, targets: Targets) -> Option<bool> {
+    let figures = [("tpot_ms", targets.tpot_ms), ("longest_gap_ms", targets.longest_gap_ms)];
+    let compared = figures.into_iter().filter_map(|(field, target)| Some(report[field].as_f64()? <= target?));
+    compared.reduce(|one, other| one && other)
 }
 
 /// The value of a dimension as it is counted.
@@ -103,6 +144,9 @@ pub fn values(reports: &[&Value], metric: &str) -> Vec<f64> {
         "abandoned_wait" => reports.iter().filter_map(|report| abandoned_wait(report)).collect(),
         "overhead" => reports.iter().filter_map(|report| overhead(report)).collect(),
         "generation" => reports.iter().filter_map(|report| generation(report)).collect(),
+        "engine_generation" => reports.iter().filter_map(|report| engine_generation(report)).collect(),
+        "server_queue" => reports.iter().filter_map(|report| report["server"]["queue_ms"].as_f64()).collect(),
+        "output_rate" => reports.iter().filter_map(|report| output_rate(report)).collect(),
         field => reports.iter().filter_map(|report| report[format!("{field}_ms")].as_f64()).collect(),
     };
     values.sort_by(f64::total_cmp);
@@ -119,6 +163,22 @@ pub fn overhead(report: &Value) -> Option<f64> {
 /// First to last generated text.
 fn generation(report: &Value) -> Option<f64> {
     Some(report["e2e_ms"].as_f64()? - report["ttft_ms"].as_f64()?)
+}
+
+/// From the start of prefill to the last token, by the server, without its queue.
+fn engine_generation(report: &Value) -> Option<f64> {
+    let server = &report["server"];
+    let (ttft, generation) = (server["ttft_ms"].as_f64()?, server["generation_ms"].as_f64()?);
+    let after_queue = match server["starts_from"].as_str() {
+        Some("prefill" | "scheduled") => ttft,
+        _ => ttft - server["queue_ms"].as_f64()?,
+    };
+    (after_queue >= 0.0).then_some(after_queue + generation)
+}
+
+/// Output tokens per second after the first.
+fn output_rate(report: &Value) -> Option<f64> {
+    report["tpot_ms"].as_f64().filter(|ms| *ms > 0.0).map(|ms| 1_000.0 / ms)
 }
 
 /// Each counted value, as the geometric middle of its bucket: 32 buckets to a doubling.
@@ -286,11 +346,11 @@ impl Wrong {
         }
     }
 
-    /// `n` and the three percentiles.
-    pub fn percentiles(&mut self, place: &str, found: &Value, values: &[f64]) {
+    /// `n` and the percentiles.
+    pub fn percentiles(&mut self, place: &str, found: &Value, metric: &str, values: &[f64]) {
         self.exact(&format!("{place}.n"), &found["n"], values.len());
-        for (name, q) in [("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)] {
-            self.percentile(&format!("{place}.{name}"), &found[name], nearest_rank(values, q));
+        for (name, q) in percentiles(metric) {
+            self.percentile(&format!("{place}.{name}"), &found[&name], nearest_rank(values, q));
         }
     }
 
@@ -303,8 +363,8 @@ impl Wrong {
         let of = |end: WaitEnd| waits.iter().filter(|(_, ended)| *ended == end).count();
         self.exact(&format!("{place}.abandoned"), &found["abandoned"], of(WaitEnd::Abandoned));
         self.exact(&format!("{place}.failed_before"), &found["failed_before"], of(WaitEnd::Failed));
-        for (name, q) in [("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)] {
-            self.percentile(&format!("{place}.{name}"), &found[name], adjusted(&waits, q));
+        for (name, q) in percentiles(metric) {
+            self.percentile(&format!("{place}.{name}"), &found[&name], adjusted(&waits, q));
         }
     }
 

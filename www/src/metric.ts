@@ -1,7 +1,10 @@
 /** Percentiles of the metrics and the targets that apply to each. */
 import type { Quantiles, Summary, Targets } from "./api/api-types";
-import { WAIT_METRICS, type Metric, type WaitMetric } from "./api/metrics";
+import { METRIC_LABELS, METRICS, WAIT_METRICS, type Metric, type WaitMetric } from "./api/metrics";
 import { isKnown } from "./format";
+
+/** Metrics that the charts can show. */
+export const DURATION_METRICS = METRICS.filter((metric) => METRIC_LABELS[metric].unit === "ms");
 
 export const QUANTILES = [
   { name: "p50", key: "p50_ms", colour: "p50" },

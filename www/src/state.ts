@@ -13,6 +13,7 @@ import type {
   Live,
   Outcome,
   SampleKind,
+  Session,
   StreamReport,
   Summary,
   Timeseries,
@@ -20,11 +21,10 @@ import type {
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
-import { isValidToken } from "./api/token";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
 import { DEFAULT_VIEW, readView, writeView, type ChartType, type CompareTo, type View } from "./url";
 
-/** `loading` until the first response, `locked` without a valid token, `failed` while requests fail. */
+/** `loading` until the first response, `locked` while the collector wants a token, `failed` while requests fail. */
 export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "failed"; message: string };
 
 /** Responses to the same view. */
@@ -62,9 +62,8 @@ export const outsideRange = signal<OutsideRange | null>(null);
 export const busy = signal(false);
 export const paused = signal(false);
 
-// Must precede the signal that reads it: a `const` below is not initialized yet.
-const TOKEN_KEY = "llm-rum-token";
-export const token = signal<string | null>(readToken());
+/** `null` until the collector has said who is signed in. */
+export const session = signal<Session | null>(null);
 
 /** Error budgets within the filters. */
 export const budgets = signal<AsyncResult<Budgets>>(LOADING);
@@ -150,23 +149,4 @@ export function followHistory(): void {
   addEventListener("popstate", () => {
     view.value = readView(location.search);
   });
-}
-
-export function storeToken(value: string | null): void {
-  token.value = value;
-  try {
-    if (value === null) sessionStorage.removeItem(TOKEN_KEY);
-    else sessionStorage.setItem(TOKEN_KEY, value);
-  } catch {
-    // Storage can be disabled: the token then lasts as long as the page.
-  }
-}
-
-function readToken(): string | null {
-  try {
-    const stored = sessionStorage.getItem(TOKEN_KEY);
-    return stored !== null && isValidToken(stored) ? stored : null;
-  } catch {
-    return null;
-  }
 }

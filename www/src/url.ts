@@ -1,8 +1,9 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
 import type { Dimension, Filters, Outcome, SampleKind } from "./api/api-types";
 import { DIMENSIONS } from "./api/dimensions";
-import { METRICS, type Metric } from "./api/metrics";
+import type { Metric } from "./api/metrics";
 import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
+import { DURATION_METRICS } from "./metric";
 
 export const OUTCOMES: readonly Outcome[] = [
   "complete",
@@ -67,7 +68,7 @@ export function readView(search: string): View {
     range:
       readFixedRange(query.get("from"), query.get("to")) ?? oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
     filters,
-    metric: oneOf(METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
+    metric: oneOf(DURATION_METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
     compareTo: oneOf(COMPARISONS, query.get("compare_to")),
     by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,

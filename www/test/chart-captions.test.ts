@@ -34,6 +34,8 @@ function series(...points: Partial<SeriesPoint>[]): Timeseries {
     n: 100,
     streams: 100,
     errors: 0,
+    requests_per_second: 100 / 60,
+    with_usage: 0,
     ...point,
   }));
   return {

@@ -64,16 +64,56 @@ it("a link to a stream opens it after an outage", async () => {
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
 });
 
-it("a link to a stream opens it after the login", async () => {
-  answer = (address, { headers }) => {
-    const isAuthorized = new Headers(headers).get("Authorization") === `Bearer ${TOKEN}`;
-    return isAuthorized ? defaultAnswer(address) : refused(401, "unauthorized");
+/** A collector that wants `TOKEN` once, for a cookie that the page does not see. */
+function lockedCollector() {
+  const session = { signed_in_by: "session", name: "ops" };
+  const sent: RequestInit[] = [];
+  let isSignedIn = false;
+  answer = (address, init) => {
+    sent.push(init);
+    if (address.pathname !== "/v1/session") {
+      return isSignedIn ? defaultAnswer(address) : refused(401, "unauthorized");
+    }
+    if (init.method === "POST") isSignedIn = init.body === JSON.stringify({ token: TOKEN });
+    if (init.method === "DELETE") isSignedIn = false;
+    if (init.method === "DELETE") return new Response(null, { status: 204 });
+    return isSignedIn ? Response.json(session) : refused(401, "wrong_token");
   };
+  return { session, sent };
+}
+
+it("a link to a stream opens it after the login", async () => {
+  const { session, sent } = lockedCollector();
   const page = await opened();
   expect([page.connection.value.kind, page.opened.value]).toEqual(["locked", null]);
-  page.login(TOKEN);
+  expect(await page.login(TOKEN)).toBeNull();
   await vi.advanceTimersByTimeAsync(0);
   expect(page.opened.value).toEqual({ report: QUIET[`streams/${ID}`] });
+  expect(page.session.value).toEqual(session);
+  expect(JSON.stringify(sent).split(TOKEN).length - 1).toBe(1);
+});
+
+it("a rejected token leaves the page locked", async () => {
+  lockedCollector();
+  const page = await opened();
+  expect(await page.login("another-token-of-24-byte")).toBe("Token rejected.");
+  expect(page.connection.value.kind).toBe("locked");
+  answer = () => refused(429, "too_many_wrong_tokens");
+  expect(await page.login(TOKEN)).toContain("because of too_many_wrong_tokens");
+});
+
+it("a sign-out forgets everything by loading the page again", async () => {
+  const { session } = lockedCollector();
+  const reload = vi.fn();
+  vi.stubGlobal("location", { search: "", pathname: "/", reload });
+  const page = await opened();
+  await page.login(TOKEN);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(page.session.value).toEqual(session);
+  await page.logout();
+  expect(reload).toHaveBeenCalledOnce();
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
+  expect(page.connection.value.kind).toBe("locked");
 });
 
 it("a stream opens once its report has arrived", async () => {
@@ -126,8 +166,9 @@ it("only the chart over time asks for the comparison", async () => {
 it("every panel asks for fixed times", async () => {
   vi.stubGlobal("location", { search: "?from=60000&to=120000", pathname: "/" });
   await opened();
-  const inRange = requests.filter(({ searchParams }) => searchParams.get("from") === "60000");
-  expect(inRange.length).toBe(requests.length);
+  const ofPanels = requests.filter(({ pathname }) => pathname !== "/v1/session");
+  const inRange = ofPanels.filter(({ searchParams }) => searchParams.get("from") === "60000");
+  expect(inRange.length).toBe(ofPanels.length);
   expect(inRange.every(({ searchParams }) => searchParams.get("to") === "120000")).toBe(true);
   expect(inRange.some(({ searchParams }) => searchParams.has("range"))).toBe(false);
 });

@@ -50,6 +50,17 @@ describe("the timeline of a stream", () => {
     expect(rowOf(REPORT, "last token")?.sincePrevious).toBe(490);
   });
 
+  it("draws each mark of the app from the request", () => {
+    const marks = [{ name: "retrieval", at_ms: 150 }, { name: "shown", at_ms: 1900 }];
+    const { marks: rows, to } = layoutTimeline({ ...REPORT, marks }, "whole");
+    expect(to).toBe(1900);
+    expect(rows).toEqual([
+      { name: "retrieval", ms: 150, bar: { from: 0.05, to: 0.125 } },
+      { name: "shown", ms: 1900, bar: { from: 0.05, to: 1 } },
+    ]);
+    expect(layoutTimeline(REPORT, "whole").marks).toEqual([]);
+  });
+
   it("starts server durations at the request", () => {
     const { server, overhead } = layoutTimeline(REPORT, "whole");
     expect(server.map(({ name, bar }) => [name, bar.from, bar.to])).toEqual([

@@ -44,6 +44,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let built = checks.stage("build", || artefacts::build(root));
     // Without the artefacts every journey would fail with the same reason: one failure says it.
     if built {
+        checks.stage("types of Grafana", || tools::npm_packages(&root.join("tests/grafana")));
         for folder in TESTED_PAGES {
             checks.stage(&format!("{folder}: tests"), || tools::npm_script(&root.join(folder), "test"));
         }

@@ -76,7 +76,7 @@ fn list(text: &mut String, about: &str, name: &str, ids: impl Iterator<Item = &'
 fn entry(text: &mut String, metric: &MetricDefinition, labels: &MetricLabels) {
     let mut phrase = labels.title.to_owned();
     phrase[..1].make_ascii_lowercase();
-    let _ = writeln!(text, "  {}: {{", metric.id);
+    let _ = writeln!(text, "  {}: {{\n    unit: {:?},", metric.id, metric.unit.suffix());
     let properties =
         [("short", labels.short), ("title", labels.title), ("phrase", &phrase), ("meaning", labels.meaning)];
     for (name, value) in properties.into_iter().chain(labels.requirement.map(|value| ("requirement", value)))
@@ -162,6 +162,8 @@ const SCHEMAS_HEAD: &str = "\
 ";
 const LABELS: &str = "
 export interface MetricLabels {
+  /** End of the names of its fields, such as `p50_ms`. */
+  unit: \"ms\" | \"output_tokens_per_second\";
   /** Label in the selector. */
   short: string;
   /** Heading. */

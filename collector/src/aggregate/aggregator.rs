@@ -13,7 +13,7 @@ use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::sampling::{Sampler, StoredSample};
-use crate::aggregate::series::{SeriesId, SeriesIndex};
+use crate::aggregate::series::{CumulativeKey, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::WriteBackCache;
 use crate::config::Config;
@@ -30,8 +30,8 @@ pub(crate) trait StoredState {
 
     /// A window as it was last stored.
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error>;
-    /// Cumulative statistics of a series without dimensions of windows only, as they were last stored.
-    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error>;
+    /// Cumulative statistics, as they were last stored.
+    fn total(&self, key: CumulativeKey) -> Result<CumulativeStats, Self::Error>;
     /// A report from the journal.
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
     /// The samples of a site and day, as they were last stored.
@@ -53,7 +53,7 @@ pub(crate) struct Aggregator {
     finalized: Vec<SeqNo>,
     series: SeriesIndex,
     windows: WriteBackCache<WindowKey, Window>,
-    cumulative: WriteBackCache<SeriesId, CumulativeStats>,
+    cumulative: WriteBackCache<CumulativeKey, CumulativeStats>,
     /// Limit for clean windows and cumulative statistics, after a flush.
     most_kept_bytes: usize,
     samples: Sampler,
@@ -299,13 +299,13 @@ impl Aggregator {
         self.samples.offer(stream, report, |site, day| earlier.samples(site, day))?;
         if !stream.in_cumulative {
             self.counts.probe_overhead(report);
-            let series = self.series.cumulative(stream.series);
+            let key = self.series.cumulative(stream.series, report);
             let own_edges = &self.own_edges;
             let add = |total: &mut CumulativeStats| {
                 total.add(report, judgement, own_edges);
                 true
             };
-            self.cumulative.change(series, || earlier.total(series), add)?;
+            self.cumulative.change(key, || earlier.total(key), add)?;
         }
         Ok(Finalized { minute: at.minute as i32, judgement })
     }

@@ -8,7 +8,7 @@ use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::internal_metrics::{CountKey, Counts};
 use crate::aggregate::sampling::SampleChanges;
-use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::series::{CumulativeKey, Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::report::stream_id::StreamId;
 
@@ -21,7 +21,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) series: Vec<(SeriesId, &'a Series)>,
     /// Sorted by key, which is the order of the table.
     pub(crate) windows: Vec<(WindowKey, &'a mut Window)>,
-    pub(crate) cumulative: Vec<(SeriesId, &'a mut CumulativeStats)>,
+    pub(crate) cumulative: Vec<(CumulativeKey, &'a mut CumulativeStats)>,
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Revisions<'a>,

@@ -8,6 +8,7 @@ use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::{METRICS, Metric, Value, exported};
 use crate::aggregate::own_edges::OwnEdges;
+use crate::aggregate::token_count::TokenCount;
 use crate::aggregate::write_back_cache::MemorySize;
 
 /// One histogram, in classic and in native buckets.
@@ -16,10 +17,10 @@ pub(crate) struct Buckets {
     /// Per bucket, not cumulative; the last is above all edges. Empty until the first value, because there
     /// are thousands of series, and most have no server times.
     classic: Vec<u64>,
-    /// Values up to each own edge, in seconds. An edge that is new begins with the values up to the next lower edge of
-    /// `classic`, so that cumulative counts never fall with rising edges.
+    /// Values up to each own edge, in the exported unit. An edge that is new begins with the values up to the next lower
+    /// edge of `classic`, so that cumulative counts never fall with rising edges.
     own: Vec<(f64, u64)>,
-    /// Values in units of `1 / NATIVE_UNITS` seconds.
+    /// Values in units of `1 / NATIVE_UNITS` of the exported unit.
     native: NativeHistogram,
     /// Values that are in no bucket yet. To find the buckets for the histogram of one report costs more than
     /// everything else that is counted of it, and for the sum of a thousand reports it costs no more.
@@ -50,7 +51,7 @@ impl Buckets {
     }
 
     /// Numbers and counts of the native buckets with values, lowest first. Prometheus' bucket `n` holds values
-    /// in `(2^((n-1)/8), 2^(n/8)]` seconds.
+    /// in `(2^((n-1)/8), 2^(n/8)]`.
     pub(crate) fn native(&self) -> impl Iterator<Item = (i32, u64)> {
         self.native.indexed().map(|(index, count)| (index + 1 - NATIVE_SHIFT, count))
     }
@@ -60,24 +61,40 @@ impl Buckets {
         self.native.zero()
     }
 
-    /// Sum of the values, in seconds.
+    /// Sum of the values.
     pub(crate) const fn sum(&self) -> f64 {
         self.native.sum() / NATIVE_UNITS
     }
 
-    pub(crate) fn record(&mut self, edges: &[f64], own: &[f64], value_ms: f64) {
-        // Division makes 100 ms exactly the double `0.1`; multiplication would not.
-        let seconds = value_ms / 1_000.0;
+    /// Counts a value in the exported unit.
+    pub(crate) fn record(&mut self, edges: &[f64], own: &[f64], value: f64) {
         if self.own.len() != own.len() || self.own.iter().zip(own).any(|((known, _), edge)| known != edge) {
             self.own = own.iter().map(|edge| (*edge, self.up_to_own(edges, *edge))).collect();
         }
-        self.own.iter_mut().filter(|(edge, _)| seconds <= *edge).for_each(|(_, count)| *count += 1);
-        *self.slot(edges, seconds) += 1;
-        self.native.record(seconds * NATIVE_UNITS);
+        self.own.iter_mut().filter(|(edge, _)| value <= *edge).for_each(|(_, count)| *count += 1);
+        *self.slot(edges, value) += 1;
+        self.native.record(value * NATIVE_UNITS);
     }
 
+    /// Counts durations in milliseconds.
     fn merge(&mut self, histogram: &Histogram) {
         self.unfolded.get_or_insert_default().merge(histogram);
+    }
+
+    /// Adds the buckets of other streams.
+    fn merge_buckets(&mut self, edges: &[f64], other: &Self) {
+        let mut own: Vec<f64> = self.own.iter().chain(&other.own).map(|(edge, _)| *edge).collect();
+        own.sort_by(f64::total_cmp);
+        own.dedup();
+        let up_to = |edge: f64| (edge, self.up_to_own(edges, edge) + other.up_to_own(edges, edge));
+        self.own = own.into_iter().map(up_to).collect();
+        if self.classic.is_empty() {
+            self.classic.clone_from(&other.classic);
+        } else {
+            self.classic.iter_mut().zip(&other.classic).for_each(|(mine, other)| *mine += other);
+        }
+        self.native.merge(&other.native);
+        other.unfolded.iter().for_each(|values| self.merge(values));
     }
 
     /// An exponential bucket counts as its upper edge, so one that contains a classic edge counts above it.
@@ -95,11 +112,11 @@ impl Buckets {
         self.native.merge(&native.expect("every index is that of a value"));
     }
 
-    fn slot(&mut self, edges: &[f64], seconds: f64) -> &mut u64 {
+    fn slot(&mut self, edges: &[f64], value: f64) -> &mut u64 {
         if self.classic.is_empty() {
             self.classic = vec![0; edges.len() + 1];
         }
-        &mut self.classic[bucket_of(edges, seconds)]
+        &mut self.classic[bucket_of(edges, value)]
     }
 
     fn bytes(&self) -> usize {
@@ -112,8 +129,8 @@ impl Buckets {
 }
 
 /// Index of the classic bucket for a value. The bucket above all edges has the number of edges as its index.
-pub(crate) fn bucket_of(edges: &[f64], seconds: f64) -> usize {
-    edges.partition_point(|edge| *edge < seconds)
+pub(crate) fn bucket_of(edges: &[f64], value: f64) -> usize {
+    edges.partition_point(|edge| *edge < value)
 }
 
 /// Everything that was ever counted of one series.
@@ -123,7 +140,8 @@ pub(crate) struct CumulativeStats {
     defects: [u64; Defect::ALL.len()],
     /// Eligible streams that did not arrive intact.
     pub(crate) broken: u64,
-    pub(crate) output_tokens: u64,
+    pub(crate) input_tokens: TokenCount,
+    pub(crate) output_tokens: TokenCount,
     /// Streams with a figure that their target of pace applies to.
     pub(crate) pace_known: u64,
     /// Those of them that missed it.
@@ -141,16 +159,33 @@ impl CumulativeStats {
             self.defects[defect as usize] += 1;
         }
         self.broken += u64::from(report.outcome.is_eligible() && !report.is_intact());
-        self.output_tokens += report.output_tokens.unwrap_or(0);
+        self.input_tokens.add(report.input_tokens);
+        self.output_tokens.add(report.output_tokens);
         for (definition, export) in exported() {
             let buckets = &mut self.histograms[definition.metric as usize];
             match definition.value {
                 Value::One(of) => {
                     let own = own_edges.of_metric(definition.metric);
-                    of(report).into_iter().for_each(|value_ms| buckets.record(export.edges, own, value_ms));
+                    let value = of(report).map(|value| definition.unit.to_export(value));
+                    value.into_iter().for_each(|value| buckets.record(export.edges, own, value));
                 }
                 Value::Many(of) => of(report).into_iter().for_each(|values| buckets.merge(values)),
             }
+        }
+    }
+
+    /// Adds the statistics of another set of streams.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.outcomes.iter_mut().zip(other.outcomes).for_each(|(mine, other)| *mine += other);
+        self.defects.iter_mut().zip(other.defects).for_each(|(mine, other)| *mine += other);
+        self.broken += other.broken;
+        self.pace_known += other.pace_known;
+        self.pace_missed += other.pace_missed;
+        self.input_tokens.merge(other.input_tokens);
+        self.output_tokens.merge(other.output_tokens);
+        for (definition, export) in exported() {
+            let at = definition.metric as usize;
+            self.histograms[at].merge_buckets(export.edges, &other.histograms[at]);
         }
     }
 
@@ -197,6 +232,7 @@ impl CumulativeStats {
                     .collect(),
                 defects: self.defects().map(|(defect, count)| (defect.as_str().to_owned(), count)).collect(),
                 broken: self.broken,
+                input_tokens: self.input_tokens,
                 output_tokens: self.output_tokens,
                 pace_known: self.pace_known,
                 pace_missed: self.pace_missed,
@@ -215,6 +251,7 @@ impl CumulativeStats {
         let stored: Stored = blob_encoding::decode(FORMAT_VERSION, bytes)?;
         let mut total = Self {
             broken: stored.broken,
+            input_tokens: stored.input_tokens,
             output_tokens: stored.output_tokens,
             pace_known: stored.pace_known,
             pace_missed: stored.pace_missed,
@@ -260,18 +297,22 @@ const NATIVE_UNITS: f64 = 1_024.0;
 const NATIVE_SHIFT: i32 = 10 << NATIVE_SCHEMA;
 
 /// Version of the format.
-const FORMAT_VERSION: u8 = 4;
+const FORMAT_VERSION: u8 = 5;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
     outcomes: Vec<(String, u64)>,
     defects: Vec<(String, u64)>,
     broken: u64,
-    output_tokens: u64,
+    input_tokens: TokenCount,
+    output_tokens: TokenCount,
     pace_known: u64,
     pace_missed: u64,
-    histograms: Vec<(u8, Vec<u64>, Vec<(f64, u64)>, StoredHistogram)>,
+    histograms: Vec<StoredBuckets>,
 }
+
+/// Number of the metric, classic counts, values up to each own edge, and native counts.
+type StoredBuckets = (u8, Vec<u64>, Vec<(f64, u64)>, StoredHistogram);
 
 #[cfg(test)]
 mod tests {
@@ -279,6 +320,8 @@ mod tests {
 
     use super::*;
     use crate::aggregate::metric::FIRST_TOKEN_EDGES;
+    use crate::config::Config;
+    use crate::config::targets::Targets;
 
     fn report(ttft_ms: f64) -> StreamReport {
         let mut gaps = Histogram::default();
@@ -301,8 +344,8 @@ mod tests {
     fn own_edges_count_from_the_next_lower_edge_on() {
         let (edges, own) = (&FIRST_TOKEN_EDGES[..], [1.7, 3.4]);
         let mut buckets = Buckets::default();
-        for value_ms in [900.0, 1_600.0, 1_650.0] {
-            buckets.record(edges, &[], value_ms);
+        for value in [0.9, 1.6, 1.65] {
+            buckets.record(edges, &[], value);
         }
         let at = |buckets: &Buckets| {
             own.map(|edge| {
@@ -315,10 +358,10 @@ mod tests {
             })
         };
         assert_eq!(at(&buckets), [1, 3], "1.6 s may be above 1.7 s for all that is known");
-        buckets.record(edges, &own, 1_700.0);
-        buckets.record(edges, &own, 1_700.1);
+        buckets.record(edges, &own, 1.7);
+        buckets.record(edges, &own, 1.7001);
         assert_eq!(at(&buckets), [2, 5]);
-        buckets.record(edges, &[3.4], 1_000.0);
+        buckets.record(edges, &[3.4], 1.0);
         assert_eq!(buckets.own, [(3.4, 6)]);
     }
 
@@ -357,6 +400,25 @@ mod tests {
     }
 
     #[test]
+    fn merged_totals_are_those_of_all_streams() {
+        let mut config = Config::default();
+        let targets = Targets { ttft_p95_ms: Some(600.0), ..Targets::default() };
+        config.targets.insert("chat".to_owned(), targets);
+        let own_edges = OwnEdges::of(&config);
+        let of = |waits_ms: &[f64]| {
+            let mut total = CumulativeStats::default();
+            for ttft_ms in waits_ms {
+                total.add(&report(*ttft_ms), Judgement::WITHIN_SLO, &own_edges);
+            }
+            CumulativeStats::decode(&total.encode()).unwrap()
+        };
+        let mut merged = CumulativeStats::default();
+        merged.merge(&of(&[700.0]));
+        merged.merge(&of(&[40.0, 0.0]));
+        assert_eq!(merged, of(&[700.0, 40.0, 0.0]));
+    }
+
+    #[test]
     fn an_eligible_stream_is_intact_or_broken() {
         let mut total = CumulativeStats::default();
         let mut add = |outcome, defect: Option<Defect>| {
@@ -382,7 +444,7 @@ mod tests {
     fn of(values: &[f64]) -> Buckets {
         let mut buckets = Buckets::default();
         for seconds in values {
-            buckets.record(&[], &[], seconds * 1_000.0);
+            buckets.record(&[], &[], *seconds);
         }
         buckets
     }

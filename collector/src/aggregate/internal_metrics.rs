@@ -80,13 +80,15 @@ pub(crate) enum Kind {
     Listener,
     /// Attempts to deliver a notification, by the receiver's kind and the result.
     Notification,
+    /// Requests for data that were refused access, by reason.
+    Access,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -100,6 +102,7 @@ impl Kind {
         Self::ProbeOverhead,
         Self::Listener,
         Self::Notification,
+        Self::Access,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -117,6 +120,7 @@ impl Kind {
             Self::ProbeOverhead => "probe_overhead",
             Self::Listener => "listener",
             Self::Notification => "notification",
+            Self::Access => "access",
         }
     }
 }
@@ -184,6 +188,7 @@ impl Counts {
             }
         }
         log_refusals(&refused);
+        self.take_access_refused(counters);
         let refused = counters.take_refused_connections();
         self.add(Kind::Received, "", REFUSED_CONNECTIONS, refused);
         for (site, discarded) in counters.take_discarded() {
@@ -198,6 +203,20 @@ impl Counts {
         }
         // After the results: requests that arrive in between count as in flight, not as missing.
         self.add(Kind::Received, "", BEACONS, counters.take_received());
+    }
+
+    fn take_access_refused(&mut self, counters: &RequestCounters) {
+        let mut refusals = String::new();
+        for (reason, count) in counters.take_access_refused() {
+            self.add(Kind::Access, "", reason.code(), count);
+            // Every first visit of the dashboard comes without a token.
+            if reason != Reason::Unauthorized {
+                refusals.push_str(&format!(" {}={count}", reason.code()));
+            }
+        }
+        if !refusals.is_empty() {
+            tracing::warn!("Refused requests for data in the last second:{refusals}");
+        }
     }
 
     /// Requests that were in flight when the last process ended never got a response: they do not count as
@@ -284,6 +303,12 @@ impl Counts {
             self.all.entry(new).and_modify(|new| *new = new.saturating_sub(count));
         }
         self.get(Kind::Moved, IN_CUMULATIVE)
+    }
+
+    /// Only the counts of some sites, and those that are not by site if the empty name is selected.
+    pub(crate) fn of_sites(mut self, selects: impl Fn(&str) -> bool) -> Self {
+        self.all.retain(|key, _| selects(&key.site));
+        self
     }
 
     /// Every count.

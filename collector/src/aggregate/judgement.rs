@@ -255,8 +255,8 @@ mod tests {
         Some(ServerTiming { source, queue_ms, ttft_ms: Some(ttft_ms), ..ServerTiming::default() })
     }
 
-    fn wait_cause(report: StreamReport) -> Option<Cause> {
-        Judgement::of(&report, &Targets::of("chat")).wait_cause
+    fn wait_cause(report: &StreamReport) -> Option<Cause> {
+        Judgement::of(report, &Targets::of("chat")).wait_cause
     }
 
     #[test]
@@ -289,14 +289,14 @@ mod tests {
             ("nothing known", slow(), Cause::NotVisible),
         ];
         for (name, report, cause) in cases {
-            assert_eq!(wait_cause(report), Some(cause), "{name}");
+            assert_eq!(wait_cause(&report), Some(cause), "{name}");
         }
     }
 
     #[test]
     fn a_stream_within_its_target_has_no_cause() {
         let fast = StreamReport { ttft_ms: Some(500.0), ttfv_ms: Some(2_000.0), ..slow() };
-        assert_eq!(wait_cause(fast), None);
+        assert_eq!(wait_cause(&fast), None);
     }
 
     #[test]
@@ -306,18 +306,18 @@ mod tests {
         assert_eq!(judgement.wait_cause, Some(Cause::Decode));
     }
 
-    fn pace(report: StreamReport) -> (Option<bool>, Option<Cause>) {
-        let judgement = Judgement::of(&report, &Targets::of("chat"));
+    fn pace(report: &StreamReport) -> (Option<bool>, Option<Cause>) {
+        let judgement = Judgement::of(report, &Targets::of("chat"));
         (judgement.within_pace, judgement.pace_cause)
     }
 
     #[test]
     fn pace_needs_a_figure_and_both_within_target() {
         let with = |tpot_ms, longest_gap_ms| StreamReport { tpot_ms, longest_gap_ms, ..slow() };
-        assert_eq!(pace(with(None, None)), (None, None));
-        assert_eq!(pace(with(Some(80.0), None)), (Some(true), None));
-        assert_eq!(pace(with(Some(80.1), Some(100.0))), (Some(false), Some(Cause::Decode)));
-        assert_eq!(pace(with(Some(40.0), Some(15_000.0))), (Some(false), Some(Cause::NotVisible)));
+        assert_eq!(pace(&with(None, None)), (None, None));
+        assert_eq!(pace(&with(Some(80.0), None)), (Some(true), None));
+        assert_eq!(pace(&with(Some(80.1), Some(100.0))), (Some(false), Some(Cause::Decode)));
+        assert_eq!(pace(&with(Some(40.0), Some(15_000.0))), (Some(false), Some(Cause::NotVisible)));
     }
 
     #[test]
@@ -326,8 +326,8 @@ mod tests {
             let server = ServerTiming { generation_ms: Some(generation_ms), ..ServerTiming::default() };
             StreamReport { tpot_ms: Some(121.0), server: Some(server), e2e_ms: Some(13_000.0), ..slow() }
         };
-        assert_eq!(pace(generated(3_000.0)).1, Some(Cause::Network));
-        assert_eq!(pace(generated(9_500.0)).1, Some(Cause::Decode));
+        assert_eq!(pace(&generated(3_000.0)).1, Some(Cause::Network));
+        assert_eq!(pace(&generated(9_500.0)).1, Some(Cause::Decode));
     }
 
     proptest! {

@@ -1,9 +1,9 @@
 //! The table of the metrics. Windows, cumulative statistics, queries, exports and the dashboard's selector read it.
 //!
-//! A metric is a duration: milliseconds in reports, windows and answers, seconds in Prometheus and OTLP.
-//! Definitions: `docs/metrics.md`.
+//! A metric is a duration or a rate. Durations are milliseconds in reports, windows and answers, and seconds in
+//! Prometheus and OTLP. Definitions: `docs/metrics.md`.
 
-use beacon::{Histogram, StreamReport};
+use beacon::{Histogram, ServerStart, ServerTiming, StreamReport};
 
 use crate::aggregate::censored_wait::{EndedBy, censored_wait};
 
@@ -14,10 +14,13 @@ pub(crate) enum Metric {
     Ttft,
     Ttfp,
     ServerTtft,
+    ServerQueue,
     Overhead,
     E2e,
     Generation,
+    EngineGeneration,
     Tpot,
+    OutputRate,
     InterChunkLatency,
     ServerGeneration,
     /// Time to first token in the browser, if the server's is known too.
@@ -38,6 +41,8 @@ pub struct MetricDefinition {
     pub id: &'static str,
     /// Its number in stored bytes. Never reuse one.
     pub(crate) stored_as: u8,
+    /// Unit of its values in reports, windows and answers.
+    pub unit: Unit,
     pub(crate) value: Value,
     /// `None` if users do not wait for it, or if its absence does not mean that the token never came.
     pub(crate) censored: Option<CensoredMetrics>,
@@ -47,12 +52,48 @@ pub struct MetricDefinition {
     pub(crate) export: Option<Export>,
 }
 
-/// How to read the metric from a report.
+/// Unit of a metric's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Milliseconds,
+    /// Tokens that the provider generated for one stream, per second.
+    OutputTokensPerSecond,
+}
+
+impl Unit {
+    /// End of the names of fields and columns with values of this unit.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::OutputTokensPerSecond => "output_tokens_per_second",
+        }
+    }
+
+    /// A value in the unit that Prometheus and OTLP have.
+    pub(crate) fn to_export(self, value: f64) -> f64 {
+        match self {
+            // Division makes 100 ms exactly the double `0.1`; multiplication would not.
+            Self::Milliseconds => value / 1_000.0,
+            Self::OutputTokensPerSecond => value,
+        }
+    }
+
+    /// The unit of OTLP, in UCUM.
+    pub(crate) const fn otlp(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "s",
+            Self::OutputTokensPerSecond => "{token}/s",
+        }
+    }
+}
+
+/// How to read the metric from a report, in its unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Value {
-    /// A stream has one value, in milliseconds.
+    /// A stream has one value.
     One(fn(&StreamReport) -> Option<f64>),
-    /// A stream has many values.
+    /// A stream has many values, which are durations.
     Many(fn(&StreamReport) -> Option<&Histogram>),
 }
 
@@ -85,7 +126,7 @@ pub(crate) struct Export {
     /// From OpenTelemetry's GenAI conventions if they define the same metric, otherwise our own.
     pub(crate) otlp: &'static str,
     pub(crate) help: &'static str,
-    /// Upper bounds in seconds. They must be the same on every collector, or sums over collectors are wrong.
+    /// Upper bounds, in seconds or tokens per second. They must be the same on every collector, or sums over collectors are wrong.
     pub(crate) edges: &'static [f64],
 }
 
@@ -95,6 +136,7 @@ pub const METRICS: &[MetricDefinition] = &[
         metric: Metric::Ttfv,
         id: "ttfv",
         stored_as: 1,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| report.ttfv_ms),
         censored: Some(CensoredMetrics { abandoned: Metric::AbandonedTtfv, failed: Metric::FailedTtfv }),
         labels: Some(MetricLabels {
@@ -114,6 +156,7 @@ pub const METRICS: &[MetricDefinition] = &[
         metric: Metric::Ttft,
         id: "ttft",
         stored_as: 0,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| report.ttft_ms),
         censored: Some(CensoredMetrics { abandoned: Metric::AbandonedTtft, failed: Metric::FailedTtft }),
         labels: Some(MetricLabels {
@@ -133,6 +176,7 @@ pub const METRICS: &[MetricDefinition] = &[
         metric: Metric::Ttfp,
         id: "ttfp",
         stored_as: 9,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| report.ttfp_ms),
         censored: None,
         labels: Some(MetricLabels {
@@ -152,6 +196,7 @@ pub const METRICS: &[MetricDefinition] = &[
         metric: Metric::ServerTtft,
         id: "server_ttft",
         stored_as: 5,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| report.server.as_ref()?.ttft_ms),
         censored: None,
         labels: Some(MetricLabels {
@@ -168,9 +213,30 @@ pub const METRICS: &[MetricDefinition] = &[
         }),
     },
     MetricDefinition {
+        metric: Metric::ServerQueue,
+        id: "server_queue",
+        stored_as: 16,
+        unit: Unit::Milliseconds,
+        value: Value::One(|report| report.server.as_ref()?.queue_ms),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "Server queue",
+            title: "Server queue time",
+            meaning: "Wait in the server's queue (only streams that include it)",
+            requirement: SERVER_TIMING,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_server_queue_seconds",
+            otlp: "llm_rum.server.queue.duration",
+            help: "Wait in the server's queue, measured by the server; only streams with this figure.",
+            edges: &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0],
+        }),
+    },
+    MetricDefinition {
         metric: Metric::Overhead,
         id: "overhead",
         stored_as: 7,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| report.overhead_ms().map(|overhead_ms| overhead_ms.max(0.0))),
         censored: None,
         labels: Some(MetricLabels {
@@ -190,6 +256,7 @@ pub const METRICS: &[MetricDefinition] = &[
         metric: Metric::E2e,
         id: "e2e",
         stored_as: 2,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| report.e2e_ms),
         censored: None,
         labels: Some(MetricLabels {
@@ -209,6 +276,7 @@ pub const METRICS: &[MetricDefinition] = &[
         metric: Metric::Generation,
         id: "generation",
         stored_as: 15,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| Some(report.e2e_ms? - report.ttft_ms?)),
         censored: None,
         labels: Some(MetricLabels {
@@ -225,9 +293,31 @@ pub const METRICS: &[MetricDefinition] = &[
         }),
     },
     MetricDefinition {
+        metric: Metric::EngineGeneration,
+        id: "engine_generation",
+        stored_as: 17,
+        unit: Unit::Milliseconds,
+        value: Value::One(|report| engine_generation_ms(report.server.as_ref()?)),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "Engine",
+            title: "Generation duration on the server",
+            meaning: "From the start of prefill to the last token, without the queue",
+            requirement: SERVER_TIMING,
+        }),
+        export: Some(Export {
+            prometheus: "llm_generation_duration_seconds",
+            otlp: "llm_rum.server.inference.duration",
+            help: "Time from the start of prefill to the last token, without the queue, measured by the server; \
+                   only streams whose server timing excludes the queue or says how long it was.",
+            edges: &DURATION_EDGES,
+        }),
+    },
+    MetricDefinition {
         metric: Metric::Tpot,
         id: "tpot",
         stored_as: 3,
+        unit: Unit::Milliseconds,
         value: Value::One(|report| report.tpot_ms),
         censored: None,
         labels: Some(MetricLabels {
@@ -244,9 +334,30 @@ pub const METRICS: &[MetricDefinition] = &[
         }),
     },
     MetricDefinition {
+        metric: Metric::OutputRate,
+        id: "output_rate",
+        stored_as: 18,
+        unit: Unit::OutputTokensPerSecond,
+        value: Value::One(|report| report.tpot_ms.filter(|ms| *ms > 0.0).map(|ms| 1_000.0 / ms)),
+        censored: None,
+        labels: Some(MetricLabels {
+            short: "Output rate",
+            title: "Output tokens per second",
+            meaning: "Output tokens of a stream per second after the first, by the provider's token count",
+            requirement: None,
+        }),
+        export: Some(Export {
+            prometheus: "llm_rum_output_tokens_per_second",
+            otlp: "llm_rum.output_rate",
+            help: "Output tokens of a stream per second after the first, based on the provider's token count.",
+            edges: &OUTPUT_RATE_EDGES,
+        }),
+    },
+    MetricDefinition {
         metric: Metric::InterChunkLatency,
         id: "inter_chunk_latency",
         stored_as: 4,
+        unit: Unit::Milliseconds,
         value: Value::Many(|report| report.gaps.as_ref()),
         censored: None,
         labels: Some(MetricLabels {
@@ -268,9 +379,9 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 14,
         value: Value::One(|report| report.server.as_ref()?.generation_ms),
         export: Some(Export {
-            prometheus: "llm_generation_duration_seconds",
-            otlp: "llm_rum.server.generation.duration",
-            help: "Time from first to last token, measured by the server; only streams with this figure.",
+            prometheus: "llm_rum_server_token_generation_seconds",
+            otlp: "llm_rum.server.token_generation.duration",
+            help: "Time from the first to the last token, measured by the server; only streams with this figure.",
             edges: &DURATION_EDGES,
         }),
         ..INTERNAL
@@ -393,12 +504,24 @@ impl MetricDefinition {
     }
 
     /// The only value of a report. `None` if the report does not have it, and if a report has many.
-    pub(crate) fn value_ms(&self, report: &StreamReport) -> Option<f64> {
+    pub(crate) fn value(&self, report: &StreamReport) -> Option<f64> {
         match self.value {
             Value::One(of) => of(report),
             Value::Many(_) => None,
         }
     }
+}
+
+/// Time from the start of prefill to the last token. `None` if the queue is part of the server's figures and its length
+/// is not known: the time from arrival would then pass for the engine's work.
+fn engine_generation_ms(server: &ServerTiming) -> Option<f64> {
+    let to_first_token_ms = match (server.starts_from, server.queue_ms) {
+        (Some(ServerStart::Scheduled | ServerStart::Prefill), _) => server.ttft_ms?,
+        (Some(ServerStart::Arrival) | None, Some(queue_ms)) => server.ttft_ms? - queue_ms,
+        (Some(ServerStart::Arrival) | None, None) => return None,
+    };
+    let generation_ms = server.generation_ms?;
+    (to_first_token_ms >= 0.0).then_some(to_first_token_ms + generation_ms)
 }
 
 fn wait_ended_by(by: EndedBy, report: &StreamReport, reached_ms: Option<f64>) -> Option<f64> {
@@ -410,6 +533,7 @@ const INTERNAL: MetricDefinition = MetricDefinition {
     metric: Metric::Ttfv,
     id: "",
     stored_as: u8::MAX,
+    unit: Unit::Milliseconds,
     value: Value::One(|_| None),
     censored: None,
     labels: None,
@@ -423,6 +547,10 @@ const SERVER_TIMING: Option<&str> =
 /// p99 target, so that alerts can count the streams on one side of an edge.
 pub(crate) const FIRST_TOKEN_EDGES: [f64; 18] =
     [0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.25, 3.0, 4.0, 5.0, 7.5, 10.0, 20.0, 30.0, 60.0];
+/// With edges at the default reading speeds and at the rates of the default targets.
+const OUTPUT_RATE_EDGES: [f64; 17] = [
+    1.0, 2.0, 5.0, 10.0, 12.5, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0, 500.0, 1_000.0,
+];
 const DURATION_EDGES: [f64; 11] = [0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 120.0, 300.0];
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::ops::{Index, IndexMut};
 use beacon::StreamReport;
 
 use crate::aggregate::dimension::{ConfiguredNames, DIMENSIONS, Dimension, OTHER, UNKNOWN, values_of};
+use crate::aggregate::operation::Operation;
 use crate::config::{Config, Limits};
 use crate::report::country::Country;
 
@@ -16,6 +17,13 @@ pub(crate) struct Series([String; Dimension::COUNT]);
 
 /// Number of a series, in memory and in the store.
 pub(crate) type SeriesId = u32;
+
+/// Which cumulative statistics a stream belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct CumulativeKey {
+    pub(crate) series: SeriesId,
+    pub(crate) operation: Operation,
+}
 
 /// A limit that a site has exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,8 +53,10 @@ pub(crate) struct SeriesIndex {
     limits: Limits,
     configured: ConfiguredNames,
     all: Vec<Series>,
-    /// For each series, the one with the same labels that cumulative statistics use.
-    cumulative: Vec<SeriesId>,
+    /// For each series, the one with the same labels and nothing else.
+    labels: Vec<SeriesId>,
+    /// Whether OTLP needs cumulative statistics by response model and operation. Prometheus merges them.
+    splits_cumulative: bool,
     /// By all values, joined with zero bytes; no value contains one.
     by_values: HashMap<String, SeriesId>,
     sites: HashMap<String, SiteSeries>,
@@ -72,7 +82,8 @@ impl SeriesIndex {
             limits: config.limits.clone(),
             configured: ConfiguredNames::of(config),
             all: Vec::new(),
-            cumulative: Vec::new(),
+            labels: Vec::new(),
+            splits_cumulative: config.otlp.endpoint.is_some(),
             by_values: HashMap::new(),
             sites: HashMap::new(),
             stored: 0,
@@ -105,7 +116,7 @@ impl SeriesIndex {
                 OTHER.clone_into(&mut limited[dimension]);
             }
         }
-        let mut series = limited.cumulative();
+        let mut series = limited.labels_only();
         if !self.has(&series) && self.site(site, |known| known.series) >= self.limits.series {
             overflow(Overflow::Series);
             for dimension in Dimension::labels().filter(|dimension| *dimension != Dimension::Site) {
@@ -126,9 +137,18 @@ impl SeriesIndex {
         self.insert(series)
     }
 
-    /// The series with the same labels that cumulative statistics use.
-    pub(crate) fn cumulative(&self, series: SeriesId) -> SeriesId {
-        self.cumulative[series as usize]
+    /// The cumulative statistics of a report in this series. Without OTLP, they are by labels alone.
+    pub(crate) fn cumulative(&mut self, series: SeriesId, report: &StreamReport) -> CumulativeKey {
+        if !self.splits_cumulative {
+            let series = self.labels[series as usize];
+            return CumulativeKey { series, operation: Operation::default() };
+        }
+        let mut with_model = self.all[series as usize].clone();
+        for dimension in Dimension::window_only().filter(|kept| *kept != Dimension::ResponseModel) {
+            UNKNOWN.clone_into(&mut with_model[dimension]);
+        }
+        let operation = Operation::of_dialect(report.dialect.as_deref());
+        CumulativeKey { series: self.insert(with_model), operation }
     }
 
     /// Whether the series contains values over this limit.
@@ -203,7 +223,7 @@ impl SeriesIndex {
         }
         join(&mut self.scratch, series.0.each_ref().map(String::as_str));
         self.by_values.insert(self.scratch.clone(), id);
-        self.cumulative.push(wider.map_or(id, |wider| self.cumulative[wider as usize]));
+        self.labels.push(wider.map_or(id, |wider| self.labels[wider as usize]));
         self.all.push(series);
         id
     }
@@ -216,7 +236,7 @@ impl Series {
 
     /// The series as the report names it, regardless of limits, for cumulative statistics.
     pub(crate) fn named_by(report: &StreamReport) -> Self {
-        Self(values_of(report, None).map(str::to_owned)).cumulative()
+        Self(values_of(report, None).map(str::to_owned)).labels_only()
     }
 
     /// All values, in the order of columns.
@@ -225,7 +245,7 @@ impl Series {
     }
 
     /// The same labels, without dimensions of windows only.
-    fn cumulative(&self) -> Self {
+    pub(crate) fn labels_only(&self) -> Self {
         let mut series = self.clone();
         for dimension in Dimension::window_only() {
             UNKNOWN.clone_into(&mut series[dimension]);
@@ -397,10 +417,10 @@ mod tests {
         assert_eq!(of(&mut book, "DE", "a-3", &mut kinds).1, OTHER);
         assert_eq!(of(&mut book, "FR", "a-1", &mut kinds), ("FR".to_owned(), OTHER.to_owned()));
         assert_eq!(kinds, [Overflow::Of(Dimension::ResponseModel); 2]);
-        let cumulative: HashSet<_> = book.cumulative.iter().collect();
-        assert_eq!(cumulative.len(), 1, "all share one series of cumulative statistics");
+        let labels: HashSet<_> = book.labels.iter().collect();
+        assert_eq!(labels.len(), 1, "all share one series of labels");
         let again = SeriesIndex::new(&config, book.all.clone());
-        assert_eq!((again.all, again.cumulative), (book.all, book.cumulative));
+        assert_eq!((again.all, again.labels), (book.all, book.labels));
     }
 
     #[test]
@@ -409,10 +429,38 @@ mod tests {
         let of =
             |book: &mut SeriesIndex, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
         let over_all = [of(&mut book, "DE"), of(&mut book, ""), of(&mut book, "FR")];
-        let over_all = over_all.map(|series| book.cumulative(series));
+        let over_all = over_all.map(|series| book.cumulative(series, &report("a", "p")).series);
         assert_eq!(over_all, [over_all[1]; 3]);
         assert_eq!(book.all[over_all[0] as usize][Dimension::Country], UNKNOWN);
         let again = SeriesIndex::new(&Config::default(), book.all.clone());
-        assert_eq!((again.all, again.cumulative), (book.all, book.cumulative));
+        assert_eq!((again.all, again.labels), (book.all, book.labels));
+    }
+
+    #[test]
+    fn otlp_splits_cumulative_statistics_by_response_model() {
+        let mut config = Config::default();
+        let mut book = SeriesIndex::new(&config, Vec::new());
+        let key = |book: &mut SeriesIndex, country: &str, response_model: &str, dialect: &str| {
+            let report = StreamReport {
+                response_model: Some(response_model.to_owned().into()),
+                dialect: Some(dialect.to_owned().into()),
+                ..report("a", "p")
+            };
+            let series = book.of(&report, Country::of_code(country), |_| unreachable!());
+            let key = book.cumulative(series, &report);
+            (book.all[key.series as usize][Dimension::ResponseModel].clone(), key)
+        };
+        let (name, together) = key(&mut book, "DE", "a-1", "gemini");
+        assert_eq!((name.as_str(), together.operation), (UNKNOWN, Operation::Chat));
+        // Switched on later: the stored series keep their numbers.
+        config.otlp.endpoint = Some("http://127.0.0.1:4318".to_owned());
+        let before = book.all.clone();
+        let mut book = SeriesIndex::new(&config, book.all);
+        let (name, first) = key(&mut book, "DE", "a-1", "gemini");
+        assert_eq!((name.as_str(), first.operation), ("a-1", Operation::GenerateContent));
+        assert_eq!(key(&mut book, "FR", "a-1", "gemini").1, first, "countries share them");
+        assert_ne!(key(&mut book, "DE", "a-2", "gemini").1, first);
+        assert_ne!(key(&mut book, "DE", "a-1", "openai_completions").1, first);
+        assert_eq!(book.all[..before.len()], before);
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
 use crate::aggregate::judgement::{Cause, Judgement};
 use crate::aggregate::metric::{METRICS, Metric, Value};
+use crate::aggregate::token_count::TokenCount;
 
 /// Sources of server timing that are counted separately; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
@@ -20,7 +21,11 @@ pub(crate) enum Sum {
     /// Streams that met their targets.
     WithinSlo,
     InputTokens,
+    /// Streams with a count of input tokens.
+    InputTokenStreams,
     OutputTokens,
+    /// Streams with a count of output tokens.
+    OutputTokenStreams,
     /// Streams with a figure that their target of pace applies to.
     PaceKnown,
     /// Those of them that met it.
@@ -28,11 +33,13 @@ pub(crate) enum Sum {
 }
 
 impl Sum {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Intact,
         Self::WithinSlo,
         Self::InputTokens,
+        Self::InputTokenStreams,
         Self::OutputTokens,
+        Self::OutputTokenStreams,
         Self::PaceKnown,
         Self::WithinPace,
     ];
@@ -43,7 +50,9 @@ impl Sum {
             Self::Intact => "intact",
             Self::WithinSlo => "within_slo",
             Self::InputTokens => "input_tokens",
+            Self::InputTokenStreams => "input_token_streams",
             Self::OutputTokens => "output_tokens",
+            Self::OutputTokenStreams => "output_token_streams",
             Self::PaceKnown => "pace_known",
             Self::WithinPace => "within_pace",
         }
@@ -78,7 +87,9 @@ impl WindowStats {
                 Sum::Intact => report.is_intact().into(),
                 Sum::WithinSlo => judgement.within_slo.into(),
                 Sum::InputTokens => report.input_tokens.unwrap_or(0),
+                Sum::InputTokenStreams => report.input_tokens.is_some().into(),
                 Sum::OutputTokens => report.output_tokens.unwrap_or(0),
+                Sum::OutputTokenStreams => report.output_tokens.is_some().into(),
                 Sum::PaceKnown => judgement.within_pace.is_some().into(),
                 Sum::WithinPace => judgement.within_pace.unwrap_or(false).into(),
             };
@@ -92,7 +103,7 @@ impl WindowStats {
         }
         for (definition, histogram) in METRICS.iter().zip(&mut self.histograms) {
             match definition.value {
-                Value::One(of) => of(report).into_iter().for_each(|value_ms| histogram.record(value_ms)),
+                Value::One(of) => of(report).into_iter().for_each(|value| histogram.record(value)),
                 Value::Many(of) => of(report).into_iter().for_each(|values| histogram.merge(values)),
             }
         }
@@ -175,6 +186,16 @@ impl WindowStats {
     /// A sum over all streams.
     pub(crate) const fn sum(&self, sum: Sum) -> u64 {
         self.sums[sum as usize]
+    }
+
+    /// Input tokens by the providers' counts.
+    pub(crate) const fn input_tokens(&self) -> TokenCount {
+        TokenCount { tokens: self.sum(Sum::InputTokens), streams: self.sum(Sum::InputTokenStreams) }
+    }
+
+    /// Output tokens by the providers' counts.
+    pub(crate) const fn output_tokens(&self) -> TokenCount {
+        TokenCount { tokens: self.sum(Sum::OutputTokens), streams: self.sum(Sum::OutputTokenStreams) }
     }
 
     /// Number of streams.
@@ -317,7 +338,7 @@ pub(crate) struct Parts {
 }
 
 /// Version of the format.
-const FORMAT_VERSION: u8 = 3;
+const FORMAT_VERSION: u8 = 4;
 
 /// Words instead of positions: a new outcome in the middle does not move the others.
 #[derive(Serialize, Deserialize)]

@@ -34,7 +34,7 @@ pub(crate) struct Breakdown {
     #[schemars(schema_with = "schema::dimension")]
     by: &'static str,
     #[schemars(schema_with = "schema::metric")]
-    metric: &'static str,
+    metric: Metric,
     relative_error: f64,
     #[serde(flatten)]
     targets: TargetsInView,
@@ -125,7 +125,7 @@ pub(crate) async fn breakdown(
     let relative_error = relative_error();
     Ok(csv::answer(
         format,
-        Breakdown { range, by: by.name(), metric: metric.id(), relative_error, targets, groups, omitted },
+        Breakdown { range, by: by.name(), metric, relative_error, targets, groups, omitted },
     ))
 }
 
@@ -175,7 +175,7 @@ impl Earlier {
 impl Table for Breakdown {
     fn header(&self) -> Vec<String> {
         let names = [self.by, "streams", "share"].map(str::to_owned).into_iter();
-        let names = names.chain(csv::percentile_columns(""));
+        let names = names.chain(csv::percentile_columns(self.metric));
         let names = names.chain(["integrity", "goodput", "errors", "excess_share"].map(str::to_owned));
         names.chain(csv::km_adjusted_columns()).collect()
     }

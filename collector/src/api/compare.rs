@@ -10,11 +10,12 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::params::{Format, Step};
-use super::percentiles::{Quantiles, quantile_ms};
+use super::percentiles::{Quantiles, quantile};
+use super::quantile_values::quantiles;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
-use crate::aggregate::metric::Metric;
+use crate::aggregate::metric::{Metric, Unit};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
@@ -49,11 +50,23 @@ struct Point {
     #[serde(skip_serializing_if = "Option::is_none")]
     overhead_p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    client_p90_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_p90_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overhead_p90_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     client_p95_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_p95_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     overhead_p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_p99_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_p99_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overhead_p99_ms: Option<f64>,
 }
 
 query! {
@@ -108,7 +121,8 @@ impl Table for Comparison {
     fn header(&self) -> Vec<String> {
         let sides = ["client", "server", "overhead"];
         let of = |q: &'static str| sides.into_iter().map(move |side| format!("{side}_{q}_ms"));
-        ["timestamp_ms".to_owned(), "n".to_owned()].into_iter().chain(of("p50")).chain(of("p95")).collect()
+        let quantiles = quantiles(Unit::Milliseconds).into_iter().flat_map(|(q, _)| of(q));
+        ["timestamp_ms".to_owned(), "n".to_owned()].into_iter().chain(quantiles).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
@@ -119,9 +133,15 @@ impl Table for Comparison {
                 point.client_p50_ms.into(),
                 point.server_p50_ms.into(),
                 point.overhead_p50_ms.into(),
+                point.client_p90_ms.into(),
+                point.server_p90_ms.into(),
+                point.overhead_p90_ms.into(),
                 point.client_p95_ms.into(),
                 point.server_p95_ms.into(),
                 point.overhead_p95_ms.into(),
+                point.client_p99_ms.into(),
+                point.server_p99_ms.into(),
+                point.overhead_p99_ms.into(),
             ]
         };
         self.points.iter().map(row).collect()
@@ -130,16 +150,22 @@ impl Table for Comparison {
 
 impl Point {
     fn of(timestamp_ms: i64, step: &WindowStats) -> Self {
-        let at = |metric, q| quantile_ms(step.histogram(metric), q);
+        let at = |metric, q| quantile(step.histogram(metric), q);
         Self {
             timestamp_ms,
             n: step.histogram(CLIENT).count(),
             client_p50_ms: at(CLIENT, 0.5),
             server_p50_ms: at(SERVER, 0.5),
             overhead_p50_ms: at(Metric::Overhead, 0.5),
+            client_p90_ms: at(CLIENT, 0.9),
+            server_p90_ms: at(SERVER, 0.9),
+            overhead_p90_ms: at(Metric::Overhead, 0.9),
             client_p95_ms: at(CLIENT, 0.95),
             server_p95_ms: at(SERVER, 0.95),
             overhead_p95_ms: at(Metric::Overhead, 0.95),
+            client_p99_ms: at(CLIENT, 0.99),
+            server_p99_ms: at(SERVER, 0.99),
+            overhead_p99_ms: at(Metric::Overhead, 0.99),
         }
     }
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::params::Format;
 use super::percentiles::{KmAdjusted, Percentiles};
+use super::quantile_values;
+use crate::aggregate::metric::{Metric, Unit};
 
 /// A response that contains a table.
 pub(super) trait Table: Serialize {
@@ -49,34 +51,30 @@ pub(super) fn answer(format: Format, table: impl Table) -> Response {
     }
 }
 
-/// Column names for percentiles, with a prefix.
-pub(super) fn percentile_columns(prefix: &str) -> impl Iterator<Item = String> {
-    ["n", "p50_ms", "p95_ms", "p99_ms"].into_iter().map(move |name| format!("{prefix}{name}"))
+/// Column names for percentiles of a metric.
+pub(super) fn percentile_columns(metric: Metric) -> impl Iterator<Item = String> {
+    ["n".to_owned()].into_iter().chain(quantile_values::fields(metric.definition().unit))
 }
 
 /// Cells for [`percentile_columns`].
-pub(super) fn percentile_cells(of: &Percentiles) -> [Cell; 4] {
-    [of.n.into(), of.p50_ms.into(), of.p95_ms.into(), of.p99_ms.into()]
+pub(super) fn percentile_cells(of: &Percentiles) -> impl Iterator<Item = Cell> {
+    [of.n.into()].into_iter().chain(of.values.iter().map(|(_, value)| value.into()))
 }
 
 /// Column names for Kaplan–Meier-adjusted percentiles.
 pub(super) fn km_adjusted_columns() -> impl Iterator<Item = String> {
-    ["km_adjusted_p50_ms", "km_adjusted_p95_ms", "km_adjusted_p99_ms", "abandoned", "failed_before"]
-        .into_iter()
-        .map(str::to_owned)
+    let values = quantile_values::fields(Unit::Milliseconds).map(|name| format!("km_adjusted_{name}"));
+    values.chain(["abandoned", "failed_before"].map(str::to_owned))
 }
 
 /// Cells for [`km_adjusted_columns`]; empty for a metric without censored waits.
-pub(super) fn km_adjusted_cells(of: &Percentiles) -> [Cell; 5] {
+pub(super) fn km_adjusted_cells(of: &Percentiles) -> Vec<Cell> {
     match &of.km_adjusted {
-        Some(KmAdjusted { abandoned, failed_before, p50_ms, p95_ms, p99_ms }) => [
-            (*p50_ms).into(),
-            (*p95_ms).into(),
-            (*p99_ms).into(),
-            (*abandoned).into(),
-            (*failed_before).into(),
-        ],
-        None => [const { Cell::Empty }; 5],
+        Some(KmAdjusted { abandoned, failed_before, values }) => {
+            let values = values.iter().map(|(_, value)| value.into());
+            values.chain([(*abandoned).into(), (*failed_before).into()]).collect()
+        }
+        None => km_adjusted_columns().map(|_| Cell::Empty).collect(),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use beacon::Histogram;
+use beacon::{Bucket, Histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::histogram::{BucketOf, coarse};
+use super::histogram::{BucketOf, coarse, edge_columns};
 use super::params::{Format, Step};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
@@ -27,7 +27,7 @@ pub(crate) struct Heatmap {
     range: Range,
     step_ms: i64,
     #[schemars(schema_with = "schema::metric")]
-    metric: &'static str,
+    metric: Metric,
     #[serde(flatten)]
     targets: TargetsInView,
     /// Buckets with values in any step, lowest first.
@@ -77,15 +77,17 @@ pub(crate) async fn heatmap(
     let (steps, by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let (buckets, columns) = columns(&steps);
+    let buckets = buckets.iter().map(|bucket| BucketOf::new(metric.definition().unit, bucket)).collect();
     let points = range.step_starts(step_ms).zip(columns);
     let points = points
         .map(|(timestamp_ms, counts)| Column { timestamp_ms, n: counts.iter().sum(), counts })
         .collect();
-    Ok(csv::answer(format, Heatmap { range, step_ms, metric: metric.id(), targets, buckets, points }))
+    let heatmap = Heatmap { range, step_ms, metric, targets, buckets, points };
+    Ok(csv::answer(format, heatmap))
 }
 
 /// The buckets of all steps, and the counts of each step.
-fn columns(steps: &[Histogram]) -> (Vec<BucketOf>, Vec<Vec<u64>>) {
+fn columns(steps: &[Histogram]) -> (Vec<Bucket>, Vec<Vec<u64>>) {
     let mut all = Histogram::default();
     for step in steps {
         all.merge(step);
@@ -94,9 +96,8 @@ fn columns(steps: &[Histogram]) -> (Vec<BucketOf>, Vec<Vec<u64>>) {
     let of_step = |step: &Histogram| {
         // Both lists are sorted and have the same edges.
         let mut held = coarse(step).peekable();
-        let count = |bucket: &BucketOf| {
-            held.next_if(|held| held.upper_ms == bucket.upper_ms).map_or(0, |held| held.count)
-        };
+        let count =
+            |bucket: &Bucket| held.next_if(|held| held.upper == bucket.upper).map_or(0, |held| held.count);
         buckets.iter().map(count).collect()
     };
     let columns = steps.iter().map(of_step).collect();
@@ -105,19 +106,17 @@ fn columns(steps: &[Histogram]) -> (Vec<BucketOf>, Vec<Vec<u64>>) {
 
 impl Table for Heatmap {
     fn header(&self) -> Vec<String> {
-        ["timestamp_ms", "lower_ms", "upper_ms", "count"].map(str::to_owned).to_vec()
+        let [lower, upper] = edge_columns(self.metric);
+        vec!["timestamp_ms".to_owned(), lower, upper, "count".to_owned()]
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         let cells = self.points.iter().flat_map(|point| {
             let held = self.buckets.iter().zip(&point.counts).filter(|(_, count)| **count > 0);
             held.map(|(bucket, count)| {
-                vec![
-                    Cell::Whole(point.timestamp_ms),
-                    Cell::Number(bucket.lower_ms),
-                    Cell::Number(bucket.upper_ms),
-                    (*count).into(),
-                ]
+                let (lower, upper, _) = bucket.parts();
+                let edges = [Cell::Number(lower), Cell::Number(upper)];
+                [Cell::Whole(point.timestamp_ms)].into_iter().chain(edges).chain([(*count).into()]).collect()
             })
         });
         cells.collect()

@@ -14,7 +14,7 @@ use super::range::{AskedRange, Range};
 use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
-use crate::aggregate::metric::Metric;
+use crate::aggregate::metric::{Metric, Unit};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
@@ -25,7 +25,7 @@ use crate::store::query::Filter;
 #[schemars(rename = "Histogram")]
 pub(crate) struct Spread {
     #[schemars(schema_with = "schema::metric")]
-    metric: &'static str,
+    metric: Metric,
     #[serde(flatten)]
     quantiles: Quantiles,
     #[serde(flatten)]
@@ -48,13 +48,13 @@ struct Earlier {
     buckets: Vec<BucketOf>,
 }
 
-/// Number of values above `lower_ms` and up to `upper_ms`. The bucket from 0 to 0 counts zeros.
+/// Number of values above the lower edge and up to the upper one. The bucket from 0 to 0 counts zeros.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Bucket")]
-pub(super) struct BucketOf {
-    pub(super) lower_ms: f64,
-    pub(super) upper_ms: f64,
-    pub(super) count: u64,
+#[serde(untagged)]
+pub(super) enum BucketOf {
+    OfDurations { lower_ms: f64, upper_ms: f64, count: u64 },
+    OfRates { lower_output_tokens_per_second: f64, upper_output_tokens_per_second: f64, count: u64 },
 }
 
 query! {
@@ -92,32 +92,65 @@ pub(crate) async fn histogram(
     };
     let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let buckets_of = |stats: &WindowStats| coarse(stats.histogram(metric)).collect();
+    let unit = metric.definition().unit;
+    let buckets_of =
+        |stats: &WindowStats| coarse(stats.histogram(metric)).map(|b| BucketOf::new(unit, &b)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, metric), buckets_of(&all));
     let earlier = earlier.map(|(range, all)| Earlier {
         range,
         quantiles: Quantiles::of(&all, metric),
         buckets: buckets_of(&all),
     });
-    Ok(csv::answer(format, Spread { metric: metric.id(), quantiles, targets, buckets, earlier }))
+    let spread = Spread { metric, quantiles, targets, buckets, earlier };
+    Ok(csv::answer(format, spread))
 }
 
 /// Buckets with values, four per doubling, lowest first.
-pub(super) fn coarse(histogram: &Histogram) -> impl Iterator<Item = BucketOf> + '_ {
+pub(super) fn coarse(histogram: &Histogram) -> impl Iterator<Item = Bucket> + '_ {
     let zero = Bucket { lower: 0.0, upper: 0.0, count: histogram.zero() };
     let zero = Some(zero).filter(|zero| zero.count > 0);
-    let buckets = zero.into_iter().chain(histogram.folded(EIGHT_INTO_ONE));
-    buckets.map(|b| BucketOf { lower_ms: b.lower, upper_ms: b.upper, count: b.count })
+    zero.into_iter().chain(histogram.folded(EIGHT_INTO_ONE))
+}
+
+impl BucketOf {
+    pub(super) const fn new(unit: Unit, &Bucket { lower, upper, count }: &Bucket) -> Self {
+        match unit {
+            Unit::Milliseconds => Self::OfDurations { lower_ms: lower, upper_ms: upper, count },
+            Unit::OutputTokensPerSecond => Self::OfRates {
+                lower_output_tokens_per_second: lower,
+                upper_output_tokens_per_second: upper,
+                count,
+            },
+        }
+    }
+
+    /// Lower edge, upper edge and count.
+    pub(super) const fn parts(&self) -> (f64, f64, u64) {
+        match self {
+            Self::OfDurations { lower_ms: lower, upper_ms: upper, count }
+            | Self::OfRates {
+                lower_output_tokens_per_second: lower,
+                upper_output_tokens_per_second: upper,
+                count,
+            } => (*lower, *upper, *count),
+        }
+    }
+}
+
+/// Column names for the edges of buckets.
+pub(super) fn edge_columns(metric: Metric) -> [String; 2] {
+    ["lower", "upper"].map(|edge| format!("{edge}_{}", metric.definition().unit.suffix()))
 }
 
 impl Table for Spread {
     fn header(&self) -> Vec<String> {
-        ["lower_ms", "upper_ms", "count"].map(str::to_owned).to_vec()
+        edge_columns(self.metric).into_iter().chain(["count".to_owned()]).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         let row = |bucket: &BucketOf| {
-            vec![Cell::Number(bucket.lower_ms), Cell::Number(bucket.upper_ms), bucket.count.into()]
+            let (lower, upper, count) = bucket.parts();
+            vec![Cell::Number(lower), Cell::Number(upper), count.into()]
         };
         self.buckets.iter().map(row).collect()
     }

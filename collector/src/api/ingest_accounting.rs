@@ -14,8 +14,10 @@ use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
     REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
+use crate::config::token::AllSites;
+use crate::http::access_control::Access;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Reason};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::IngestTotals;
@@ -103,13 +105,16 @@ impl ProbeOverhead {
 /// Handles the route.
 pub(crate) async fn accounting(
     State(state): State<ApiState>,
+    Access { sites, .. }: Access,
     _: Query<()>,
 ) -> Result<Json<Accounting>, ApiError> {
-    Ok(Json(state.reader.run(add_up).await?))
+    let message = "the ingest accounting covers all sites, and the token is limited to some of them";
+    let all = sites.all().ok_or_else(|| ApiError::new(Reason::SiteForbidden, message))?;
+    Ok(Json(state.reader.run(move |store| add_up(store, all)).await?))
 }
 
-fn add_up(store: &Backend<'_>) -> Result<Accounting, StoreError> {
-    let IngestTotals { counts, counted } = store.ingest_totals()?;
+fn add_up(store: &Backend<'_>, all: AllSites) -> Result<Accounting, StoreError> {
+    let IngestTotals { counts, counted } = store.ingest_totals(all)?;
     let received = |word| counts.get(Kind::Received, word);
     let mut refused = by_word(&counts, Kind::Beacon);
     let accepted = refused.remove(ACCEPTED).unwrap_or(0);

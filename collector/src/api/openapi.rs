@@ -17,11 +17,13 @@ use super::live::Snapshot;
 use super::params::Format;
 use super::query_string::{FromQuery, Param};
 use super::schema::{named, stream};
+use super::session::Session;
 use super::slo::{Alerts, Slo};
 use super::streams::StreamListQuery;
 use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
 use crate::api::health::Ready;
+use crate::http::session_cookie;
 use crate::store::query::Filter;
 
 /// Handles the route.
@@ -127,6 +129,7 @@ pub fn document() -> Value {
     }
     paths.insert("/v1/streams/{id}".to_owned(), one_stream(&mut generator));
     paths.insert("/v1/live".to_owned(), live(&mut generator));
+    paths.insert("/v1/session".to_owned(), session(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
     paths.insert("/readyz".to_owned(), readyz(&mut generator));
     json!({
@@ -139,7 +142,10 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": generator.take_definitions(true),
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "session": { "type": "apiKey", "in": "cookie", "name": session_cookie::NAME },
+            },
         },
     })
 }
@@ -153,7 +159,7 @@ impl Route {
         }
         json!({ "get": {
             "summary": self.about, "parameters": parameters,
-            "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
+            "responses": answers(&content, &["400", "401", "403", "429"]), "security": security(),
         } })
     }
 }
@@ -164,8 +170,8 @@ fn one_stream(generator: &mut SchemaGenerator) -> Value {
     });
     let content = json!({ "application/json": { "schema": stream(generator) } });
     json!({ "get": {
-        "summary": "One stream by its id.", "parameters": [id], "responses": answers(&content, &["401", "403", "404"]),
-        "security": [{}, { "token": [] }],
+        "summary": "One stream by its id.", "parameters": [id], "responses": answers(&content, &["401", "403", "404", "429"]),
+        "security": security(),
     } })
 }
 
@@ -177,8 +183,33 @@ fn live(generator: &mut SchemaGenerator) -> Value {
     json!({ "get": {
         "summary": "Live figures. With `Accept: text/event-stream`: one event per second.",
         "parameters": Filter::openapi(),
-        "responses": answers(&content, &["400", "401", "403"]), "security": [{}, { "token": [] }],
+        "responses": answers(&content, &["400", "401", "403", "429"]), "security": security(),
     } })
+}
+
+fn session(generator: &mut SchemaGenerator) -> Value {
+    let content = json!({ "application/json": { "schema": schema::<Session>(generator) } });
+    let token = json!({ "type": "object", "required": ["token"], "additionalProperties": false, "properties": {
+        "token": { "type": "string", "maxLength": 1_000, "writeOnly": true },
+    } });
+    let mut signed_out = answers(&content, &["403"]);
+    signed_out["204"] = json!({ "description": "The cookie is removed." });
+    signed_out.as_object_mut().expect("an object").remove("200");
+    json!({
+        "get": {
+            "summary": "Who the request comes from, and which sites it may read.",
+            "responses": answers(&content, &["401", "403", "429"]), "security": security(),
+        },
+        "post": {
+            "summary": "Signs a browser in: sets a session cookie. For pages of this collector only.",
+            "requestBody": { "required": true, "content": { "application/json": { "schema": token } } },
+            "responses": answers(&content, &["400", "401", "403", "408", "413", "415", "429"]),
+        },
+        "delete": {
+            "summary": "Signs a browser out: removes the session cookie. For pages of this collector only.",
+            "responses": signed_out,
+        },
+    })
 }
 
 fn healthz() -> Value {
@@ -194,6 +225,11 @@ fn readyz(generator: &mut SchemaGenerator) -> Value {
         "summary": "Readiness: the collector can store beacons and is not about to stop.",
         "responses": { "200": answer, "503": answer },
     } })
+}
+
+/// None on a loopback host while no token is configured.
+fn security() -> Value {
+    json!([{}, { "token": [] }, { "session": [] }])
 }
 
 fn answers(content: &Value, refusals: &[&str]) -> Value {

@@ -1,13 +1,14 @@
 //! The query parameters: name, meaning, accepted values and default of each. Each route's file says which it takes.
 
 use beacon::Outcome;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
 use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Reason};
 use crate::store::query::Filter;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
 
@@ -71,7 +72,18 @@ impl FromQuery for Filter {
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
-        Ok(Self::new(DIMENSIONS.each_ref().map(|spec| given.text(spec.name))))
+        let filter =
+            Self::new(DIMENSIONS.each_ref().map(|spec| given.text(spec.name)), given.sites().clone());
+        match (&filter[Dimension::Site], filter.sites().names()) {
+            (Some(site), Some(names)) if !filter.sites().allows(site) => {
+                let names = names.join("`, `");
+                let message = format!(
+                    "the token is limited to other sites: leave out `site`, or name one of `{names}`"
+                );
+                Err(ApiError::new(Reason::SiteForbidden, message))
+            }
+            _ => Ok(filter),
+        }
     }
 }
 
@@ -82,6 +94,13 @@ impl Param for Metric {
 
     fn accepts() -> Accepts<Self> {
         Accepts::words(metric::selectable().map(|metric| (metric.id(), metric)))
+    }
+}
+
+/// By its id.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
     }
 }
 

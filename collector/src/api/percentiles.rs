@@ -5,7 +5,8 @@ use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::aggregate::metric::{Metric, Value};
+use super::quantile_values::{QuantileValues, quantiles};
+use crate::aggregate::metric::{Metric, Unit, Value};
 use crate::aggregate::window_stats::WindowStats;
 use crate::stats::binomial;
 use crate::stats::kaplan_meier::CensoredWaits;
@@ -15,12 +16,8 @@ use crate::stats::kaplan_meier::CensoredWaits;
 pub(super) struct Percentiles {
     /// Number of values.
     pub(super) n: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p50_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p95_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p99_ms: Option<f64>,
+    #[serde(flatten)]
+    pub(super) values: QuantileValues,
     /// 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
     /// stream are not independent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,29 +35,39 @@ pub(super) struct KmAdjusted {
     pub(super) abandoned: u64,
     /// Streams that failed before the token.
     pub(super) failed_before: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p50_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p95_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p99_ms: Option<f64>,
+    #[serde(flatten)]
+    pub(super) values: QuantileValues,
 }
 
 /// 95 % confidence intervals of the percentiles.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct Intervals {
     p50: Interval,
-    p95: Interval,
-    p99: Interval,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p90: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p95: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p10: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p5: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p1: Option<Interval>,
 }
 
 /// A confidence interval. An end is absent if there are too few values to bound it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Interval {
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upper_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_output_tokens_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_output_tokens_per_second: Option<f64>,
 }
 
 /// Percentiles and their maximum relative error.
@@ -81,18 +88,15 @@ impl Quantiles {
 impl Percentiles {
     /// `stats` must contain the metric [with its censored waits](Metric::with_censored).
     pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
-        let histogram = stats.histogram(metric);
+        let (histogram, definition) = (stats.histogram(metric), metric.definition());
         let n = histogram.count();
-        let interval = |q| Interval::of(histogram, n, q);
-        let intervals = || Intervals { p50: interval(0.5), p95: interval(0.95), p99: interval(0.99) };
         // A stream has many similar gaps, so hundreds of values from two streams would seem to bound a p95.
-        let is_one_a_stream = matches!(metric.definition().value, Value::One(_));
+        let is_one_a_stream = matches!(definition.value, Value::One(_));
+        let has_intervals = is_one_a_stream && (1..MANY).contains(&n);
         Self {
             n,
-            p50_ms: quantile_ms(histogram, 0.5),
-            p95_ms: quantile_ms(histogram, 0.95),
-            p99_ms: quantile_ms(histogram, 0.99),
-            intervals: (is_one_a_stream && (1..MANY).contains(&n)).then(intervals),
+            values: QuantileValues::of(definition.unit, |q| quantile(histogram, q)),
+            intervals: has_intervals.then(|| Intervals::of(definition.unit, histogram)),
             km_adjusted: KmAdjusted::of(stats, metric),
         }
     }
@@ -103,18 +107,40 @@ impl KmAdjusted {
         let censored = metric.censored()?;
         let (abandoned, failed) = (stats.histogram(censored.abandoned), stats.histogram(censored.failed));
         let waits = CensoredWaits::new(stats.histogram(metric), [abandoned, failed]);
-        let at = |q| waits.quantile(q).map(to_microsecond);
-        let (abandoned, failed) = (abandoned.count(), failed.count());
-        Some(Self { abandoned, failed_before: failed, p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) })
+        Some(Self {
+            abandoned: abandoned.count(),
+            failed_before: failed.count(),
+            values: QuantileValues::of(metric.definition().unit, |q| waits.quantile(q).map(to_thousandth)),
+        })
+    }
+}
+
+impl Intervals {
+    fn of(unit: Unit, histogram: &Histogram) -> Self {
+        let [p50, one, two, three] = quantiles(unit).map(|(_, q)| Interval::of(unit, histogram, q));
+        let (one, two, three) = (Some(one), Some(two), Some(three));
+        match unit {
+            Unit::Milliseconds => Self { p50, p90: one, p95: two, p99: three, ..Self::default() },
+            Unit::OutputTokensPerSecond => Self { p50, p10: one, p5: two, p1: three, ..Self::default() },
+        }
     }
 }
 
 impl Interval {
-    fn of(histogram: &Histogram, n: u64, q: f64) -> Self {
+    fn of(unit: Unit, histogram: &Histogram, q: f64) -> Self {
+        let n = histogram.count();
         let (lower, upper) = binomial::quantile_ranks(n, q);
         // The middle between two ranks, so that rounding cannot select a neighbour.
-        let at = |rank: u64| quantile_ms(histogram, (rank as f64 - 0.5) / n as f64);
-        Self { lower_ms: lower.and_then(at), upper_ms: upper.and_then(at) }
+        let at = |rank: u64| quantile(histogram, (rank as f64 - 0.5) / n as f64);
+        let (lower, upper) = (lower.and_then(at), upper.and_then(at));
+        match unit {
+            Unit::Milliseconds => Self { lower_ms: lower, upper_ms: upper, ..Self::default() },
+            Unit::OutputTokensPerSecond => Self {
+                lower_output_tokens_per_second: lower,
+                upper_output_tokens_per_second: upper,
+                ..Self::default()
+            },
+        }
     }
 }
 
@@ -123,13 +149,13 @@ pub(super) fn relative_error() -> f64 {
     (RELATIVE_ERROR * 1e4).ceil() / 1e4
 }
 
-/// Rounded to microseconds, far below the error of the histogram.
-pub(super) fn quantile_ms(histogram: &Histogram, q: f64) -> Option<f64> {
-    histogram.quantile(q).map(to_microsecond)
+/// Rounded to thousandths of the unit, far below the error of the histogram.
+pub(super) fn quantile(histogram: &Histogram, q: f64) -> Option<f64> {
+    histogram.quantile(q).map(to_thousandth)
 }
 
-fn to_microsecond(ms: f64) -> f64 {
-    (ms * 1e3).round() / 1e3
+fn to_thousandth(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
 }
 
 /// From this many values on, intervals are left out: around the median they span less than a tenth of the
@@ -153,7 +179,8 @@ mod tests {
             stats.add(&report, Judgement::WITHIN_SLO);
         }
         let gaps = Percentiles::of(&stats, Metric::InterChunkLatency);
-        assert_eq!((gaps.n, gaps.p95_ms.is_some(), gaps.intervals.is_some()), (400, true, false));
+        let p95 = gaps.values.iter().find(|(name, _)| *name == "p95").unwrap();
+        assert_eq!((gaps.n, p95.1.is_some(), gaps.intervals.is_some()), (400, true, false));
         assert!(Percentiles::of(&stats, Metric::Ttft).intervals.is_some());
     }
 
@@ -172,10 +199,10 @@ mod tests {
                 for _ in 0..n {
                     histogram.record(100.0 + 900.0 * uniform());
                 }
-                let interval = Interval::of(&histogram, n, q);
+                let Interval { lower_ms, upper_ms, .. } = Interval::of(Unit::Milliseconds, &histogram, q);
                 let exact = 100.0 + 900.0 * q;
-                interval.lower_ms.is_none_or(|lower| lower <= exact * (1.0 + RELATIVE_ERROR))
-                    && interval.upper_ms.is_none_or(|upper| upper >= exact * (1.0 - RELATIVE_ERROR))
+                lower_ms.is_none_or(|lower| lower <= exact * (1.0 + RELATIVE_ERROR))
+                    && upper_ms.is_none_or(|upper| upper >= exact * (1.0 - RELATIVE_ERROR))
             });
             let share = held.count() as f64 / 2_000.0;
             assert!(share > 0.935, "n {n}, q {q}: {share}");

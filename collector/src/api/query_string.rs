@@ -7,6 +7,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
 
+use crate::config::token::AllowedSites;
+use crate::http::access_control::Access;
 use crate::http::error::{ApiError, Reason};
 
 /// One query parameter, or several that make one value. [`query!`] makes the parameters of a route from them.
@@ -71,36 +73,48 @@ impl<Q: FromQuery, S: Send + Sync> FromRequestParts<S> for Query<Q> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let pairs = pairs.map_err(|_| bad("the query string cannot be parsed"))?.0;
-        Given::of(pairs)?.all().map(Self)
+        let Access { sites, .. } = Access::from_request_parts(parts, state).await?;
+        Given::of(pairs, sites)?.all().map(Self)
     }
 }
 
-/// Parameters of a request that are not read yet, by name.
-pub(crate) struct Given(BTreeMap<String, String>);
+/// Parameters of a request that are not read yet.
+pub(crate) struct Given {
+    by_name: BTreeMap<String, String>,
+    /// The sites that the request may read.
+    sites: AllowedSites,
+}
 
 impl Given {
-    pub(super) fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, ApiError> {
-        let mut given = BTreeMap::new();
+    pub(super) fn of(
+        pairs: impl IntoIterator<Item = (String, String)>,
+        sites: AllowedSites,
+    ) -> Result<Self, ApiError> {
+        let mut by_name = BTreeMap::new();
         for (name, value) in pairs {
-            if given.contains_key(&name) {
+            if by_name.contains_key(&name) {
                 return Err(bad(format!("parameter `{}` is given twice", shorten(&name))));
             }
-            given.insert(name, value);
+            by_name.insert(name, value);
         }
-        Ok(Self(given))
+        Ok(Self { by_name, sites })
+    }
+
+    pub(super) const fn sites(&self) -> &AllowedSites {
+        &self.sites
     }
 
     /// Reads all parameters and rejects every other name.
     pub(super) fn all<Q: FromQuery>(mut self) -> Result<Q, ApiError> {
         let query = Q::read(&mut self)?;
-        match self.0.keys().next() {
+        match self.by_name.keys().next() {
             Some(name) => Err(bad(format!("unknown parameter `{}`", shorten(name)))),
             None => Ok(query),
         }
     }
 
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
-        self.0.remove(name)
+        self.by_name.remove(name)
     }
 }
 
@@ -139,7 +153,7 @@ impl<T: Param> FromQuery for Option<T> {
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
-        given.0.contains_key(T::NAME).then(|| T::read(given)).transpose()
+        given.by_name.contains_key(T::NAME).then(|| T::read(given)).transpose()
     }
 }
 

@@ -195,6 +195,14 @@ impl Range {
         (self.to_ms.min(self.now_ms) - self.from_ms).max(1) as f64 / 1e3
     }
 
+    /// Seconds of a step's part of the range that have passed, at least one: a step that has only just begun would have
+    /// a rate of thousands a second.
+    pub(super) fn elapsed_seconds_of(self, start_ms: i64, step_ms: i64) -> f64 {
+        let from_ms = start_ms.max(self.from_ms);
+        let to_ms = (start_ms + step_ms).min(self.to_ms).min(self.now_ms);
+        (to_ms - from_ms).max(1_000) as f64 / 1e3
+    }
+
     /// Number of steps; the first and the last may be partial.
     pub(super) const fn steps(self, step_ms: i64) -> usize {
         ((self.to_ms - self.steps_from_ms + step_ms - 1) / step_ms) as usize

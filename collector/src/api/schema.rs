@@ -1,6 +1,6 @@
 //! JSON schemas that are not derived from a type.
 
-use beacon::{Field, MAX_MS, Rule, StreamReport};
+use beacon::{Field, MAX_MARKS, MAX_MS, Mark, Rule, StreamReport};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -78,6 +78,7 @@ fn property(field: &Field) -> Value {
         Rule::Defects => json!({
             "type": "object", "additionalProperties": { "type": "integer", "minimum": 0, "maximum": u32::MAX },
         }),
+        Rule::Marks => json!({ "type": "array", "maxItems": MAX_MARKS, "items": object(Mark::FIELDS) }),
         Rule::Group(inner) => object(inner),
     };
     schema["description"] = field.about.trim().into();

@@ -147,8 +147,8 @@ async fn worst_of(state: &ApiState, filter: &Filter) -> Result<Option<[String; 2
         return Ok(None);
     }
     let states = {
-        let state = state.clone();
-        state.reader.clone().run(move |store: &Backend<'_>| state.firing(store)).await?
+        let (state, filter) = (state.clone(), filter.clone());
+        state.reader.clone().run(move |store: &Backend<'_>| state.firing(store, &filter)).await?
     };
     let is_chosen = |group: &[String; 2]| {
         chosen.iter().zip(group).all(|(chosen, name)| chosen.as_ref().is_none_or(|chosen| chosen == name))
@@ -165,8 +165,8 @@ pub(crate) async fn alerts(
     Query(filter): Query<Filter>,
 ) -> Result<Json<Alerts>, ApiError> {
     let states = {
-        let state = state.clone();
-        state.reader.clone().run(move |store: &Backend<'_>| state.firing(store)).await?
+        let (state, filter) = (state.clone(), filter.clone());
+        state.reader.clone().run(move |store: &Backend<'_>| state.firing(store, &filter)).await?
     };
     let is_chosen = |[site, use_case]: &[String; 2]| {
         let matches =

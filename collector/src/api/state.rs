@@ -8,6 +8,7 @@ use crate::http::counters::RequestCounters;
 use crate::slo::alert::{AlertCache, GroupStates};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
+use crate::store::query::Filter;
 use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{self, HOUR_MS, MINUTE_MS};
@@ -25,9 +26,11 @@ pub(crate) struct ApiState {
 }
 
 impl ApiState {
-    /// The alerts and budgets of every use case of every site, now.
-    pub(super) fn firing(&self, store: &Backend<'_>) -> Result<Arc<GroupStates>, StoreError> {
-        self.alerts.get(store, &self.config, self.minutes_from.get(), time::now_ms())
+    /// The alerts and budgets of every use case of the sites that the filter selects, now.
+    pub(super) fn firing(&self, store: &Backend<'_>, filter: &Filter) -> Result<GroupStates, StoreError> {
+        let all = self.alerts.get(store, &self.config, self.minutes_from.get(), time::now_ms())?;
+        let selected = all.iter().filter(|([site, _], _)| filter.selects_site(site));
+        Ok(selected.map(|(group, state)| (group.clone(), state.clone())).collect())
     }
 
     /// First time with one-minute windows; earlier times have hourly windows only.

@@ -22,8 +22,14 @@ pub(crate) struct StreamStats {
     integrity: Ratio,
     availability: Ratio,
     errors: Errors,
-    input_tokens: u64,
-    output_tokens: u64,
+    /// Input tokens of the streams whose provider counted them. Absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_tokens: Option<u64>,
+    /// Output tokens of the streams whose provider counted them. Absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_tokens: Option<u64>,
+    /// Streams with the provider's count of output tokens, of all streams.
+    with_usage: Ratio,
 }
 
 /// Quantiles of the metrics that every probe measures, by id.
@@ -58,8 +64,9 @@ impl StreamStats {
             integrity: Ratio::of(stats.sum(Sum::Intact), stats.eligible()),
             availability: Ratio::of(stats.eligible() - stats.errors(), stats.eligible()),
             errors: Errors::of(stats),
-            input_tokens: stats.sum(Sum::InputTokens),
-            output_tokens: stats.sum(Sum::OutputTokens),
+            input_tokens: stats.input_tokens().known(),
+            output_tokens: stats.output_tokens().known(),
+            with_usage: Ratio::of(stats.output_tokens().streams, stats.streams()),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::range::AskedRange;
 use super::state::ApiState;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::SampleKind;
+use crate::http::access_control::Access;
 use crate::http::error::{ApiError, Reason};
 use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsQuery};
 
@@ -55,6 +56,7 @@ pub(crate) async fn streams(
 /// Handles `/v1/streams/{id}`.
 pub(crate) async fn stream(
     State(state): State<ApiState>,
+    Access { sites, .. }: Access,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let unknown = || {
@@ -62,7 +64,7 @@ pub(crate) async fn stream(
     };
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
-    let found = state.reader.run(move |store| store.one(id)).await?;
+    let found = state.reader.run(move |store| store.one(&Filter::of_sites(sites), id)).await?;
     found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
 }
 

@@ -15,8 +15,8 @@ use super::ratio::Ratio;
 use super::state::ApiState;
 use super::stream_stats::{Errors, StreamStats};
 use super::targets_in_view::TargetsInView;
+use super::throughput::{BelowReadingSpeed, Throughput};
 use super::use_case_status::{self, ByUseCase, Judgements, UseCaseStatus};
-use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
@@ -37,6 +37,8 @@ pub(crate) struct Summary {
     #[serde(flatten)]
     figures: StreamStats,
     goodput: Goodput,
+    throughput: Throughput,
+    below_reading_speed: Vec<BelowReadingSpeed>,
     /// Streams whose wait is within the p95 target of their own use case, out of those that have both.
     within_p95_target: Ratio,
     #[serde(flatten)]
@@ -66,6 +68,8 @@ struct Previous {
     integrity: Ratio,
     goodput: Ratio,
     errors: Errors,
+    throughput: Throughput,
+    output_rate: Quantiles,
 }
 
 query! {
@@ -110,6 +114,13 @@ pub(crate) async fn summary(
             share: Ratio::of(now.sum(Sum::WithinSlo), now.eligible()),
             per_second: now.sum(Sum::WithinSlo) as f64 / range.elapsed_seconds(),
         },
+        throughput: Throughput::of(&now, range.elapsed_seconds()),
+        below_reading_speed: state
+            .config
+            .reading_speeds
+            .iter()
+            .map(|speed| BelowReadingSpeed::of(&now, *speed))
+            .collect(),
         previous: Previous::of(earlier, &before),
         overflow,
         verdict: judgements.verdict,
@@ -127,6 +138,8 @@ impl Previous {
             integrity: Ratio::of(before.sum(Sum::Intact), before.eligible()),
             goodput: Ratio::of(before.sum(Sum::WithinSlo), before.eligible()),
             errors: Errors::of(before),
+            throughput: Throughput::of(before, range.elapsed_seconds()),
+            output_rate: Quantiles::of(before, Metric::OutputRate),
         }
     }
 }
@@ -156,7 +169,7 @@ impl Read {
         };
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
-            let metrics = Metric::Ttfv.with_censored();
+            let metrics = [Metric::Ttfv, Metric::OutputRate].map(Metric::with_censored).concat();
             store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };
@@ -173,10 +186,8 @@ impl Read {
 /// Streams with a label value that counts as `other`, by label.
 fn overflow(store: &Backend<'_>, filter: &Filter) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut overflow = BTreeMap::new();
-    for (key, count) in store.counts()?.iter(Kind::Overflow) {
-        if filter[Dimension::Site].as_ref().is_none_or(|site| *site == key.site) {
-            *overflow.entry(key.word.clone()).or_default() += count;
-        }
+    for (key, count) in store.counts(filter)?.iter(Kind::Overflow) {
+        *overflow.entry(key.word.clone()).or_default() += count;
     }
     Ok(overflow)
 }

@@ -9,6 +9,7 @@ use super::range::Range;
 use super::state::ApiState;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::window_stats::WindowStats;
+use crate::config::Site;
 use crate::config::targets::Targets;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
@@ -25,11 +26,12 @@ pub(super) struct TargetsOf {
 
 impl TargetsOf {
     /// Targets of the filtered use case, else of the filtered site's default use case, else of the first
-    /// site's.
+    /// site's that the reader may see.
     pub(super) fn of(state: &ApiState, filter: &Filter) -> Self {
-        let sites = &state.config.sites;
-        let site =
-            sites.iter().find(|site| filter[Dimension::Site].as_ref() == Some(&site.name)).or(sites.first());
+        let is_allowed = |site: &&Site| filter.sites().allows(&site.name);
+        let sites: Vec<_> = state.config.sites.iter().filter(is_allowed).collect();
+        let is_selected = |site: &&&Site| filter[Dimension::Site].as_ref() == Some(&site.name);
+        let site = sites.iter().find(is_selected).or(sites.first());
         let default = || site.map(|site| site.use_case.clone()).unwrap_or_default();
         let use_case = filter[Dimension::UseCase].clone().unwrap_or_else(default);
         // With a single site, all streams belong to it even without a filter.

@@ -13,6 +13,7 @@ use super::range::{AskedRange, Range};
 use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
+use super::throughput::Throughput;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
@@ -28,7 +29,7 @@ pub(crate) struct Timeseries {
     range: Range,
     step_ms: i64,
     #[schemars(schema_with = "schema::metric")]
-    metric: &'static str,
+    metric: Metric,
     relative_error: f64,
     #[serde(flatten)]
     targets: TargetsInView,
@@ -47,6 +48,10 @@ struct Point {
     percentiles: Percentiles,
     streams: u64,
     errors: u64,
+    #[serde(flatten)]
+    throughput: Throughput,
+    /// Streams with the provider's count of output tokens.
+    with_usage: u64,
 }
 
 query! {
@@ -81,10 +86,7 @@ pub(crate) async fn timeseries(
     let ((points, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
-    Ok(csv::answer(
-        format,
-        Timeseries { range, step_ms, metric: metric.id(), relative_error, targets, points, earlier },
-    ))
+    Ok(csv::answer(format, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier }))
 }
 
 fn points(
@@ -103,14 +105,17 @@ fn points(
         percentiles: Percentiles::of(step, which),
         streams: step.streams(),
         errors: step.errors(),
+        throughput: Throughput::of(step, range.elapsed_seconds_of(timestamp_ms, step_ms)),
+        with_usage: step.output_tokens().streams,
     };
     Ok(range.step_starts(step_ms).zip(&steps).map(point).collect())
 }
 
 impl Table for Timeseries {
     fn header(&self) -> Vec<String> {
-        let names = ["timestamp_ms".to_owned()].into_iter().chain(csv::percentile_columns(""));
-        names.chain(["streams", "errors"].map(str::to_owned)).chain(csv::km_adjusted_columns()).collect()
+        let names = ["timestamp_ms".to_owned()].into_iter().chain(csv::percentile_columns(self.metric));
+        let names = names.chain(["streams", "errors"].map(str::to_owned)).chain(csv::km_adjusted_columns());
+        names.chain(THROUGHPUT.map(str::to_owned)).collect()
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
@@ -119,8 +124,19 @@ impl Table for Timeseries {
             row.extend(csv::percentile_cells(&point.percentiles));
             row.extend([point.streams.into(), point.errors.into()]);
             row.extend(csv::km_adjusted_cells(&point.percentiles));
+            let Throughput { requests_per_second, input_tokens_per_second, output_tokens_per_second } =
+                point.throughput;
+            row.extend([
+                Cell::Number(requests_per_second),
+                input_tokens_per_second.into(),
+                output_tokens_per_second.into(),
+                point.with_usage.into(),
+            ]);
             row
         };
         self.points.iter().map(row).collect()
     }
 }
+
+const THROUGHPUT: [&str; 4] =
+    ["requests_per_second", "input_tokens_per_second", "output_tokens_per_second", "with_usage"];

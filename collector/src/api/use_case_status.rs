@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::percentiles::quantile_ms;
+use super::percentiles::quantile;
 use super::range::Range;
 use super::ratio::Ratio;
 use super::state::ApiState;
@@ -16,7 +16,8 @@ use crate::config::Config;
 use crate::config::targets::Targets;
 use crate::slo::alert::{Alert, GroupState, GroupStates};
 use crate::slo::error_budget::Objective;
-use crate::slo::verdict::{self, Case, Judged, Level, Missed, Verdict};
+use crate::slo::verdict::case::{Case, Level, Missed};
+use crate::slo::verdict::{self, CaseVerdict, Verdict};
 use crate::stats::onset::{StepCount, onset};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
@@ -90,13 +91,13 @@ pub(super) fn alerts(
     range: Range,
     filter: &Filter,
 ) -> Result<GroupStates, StoreError> {
-    let judged = [Dimension::Site, Dimension::UseCase];
+    let of_alerts = [Dimension::Site, Dimension::UseCase];
     let is_part =
-        Dimension::all().any(|dimension| filter[dimension].is_some() && !judged.contains(&dimension));
+        Dimension::all().any(|dimension| filter[dimension].is_some() && !of_alerts.contains(&dimension));
     if is_part || !range.includes_now() {
         return Ok(GroupStates::new());
     }
-    Ok(GroupStates::clone(&*state.firing(store)?))
+    state.firing(store, filter)
 }
 
 /// Judges the use cases. Reads once more from the store, to find out when the worst began.
@@ -115,17 +116,17 @@ pub(super) fn judge(
             Case { site, use_case, stats, targets, state: states.get(group) }
         })
         .collect();
-    let judged = verdict::judge_all(&cases);
-    let (verdict, worst) = verdict::of(open, &cases, &judged);
+    let verdicts = verdict::judge_all(&cases);
+    let (verdict, worst) = verdict::of(open, &cases, &verdicts);
     let missed =
-        worst.and_then(|at| Some((at, judged[at].missed.filter(|_| judged[at].level > Level::Good)?)));
+        worst.and_then(|at| Some((at, verdicts[at].missed.filter(|_| verdicts[at].level > Level::Good)?)));
     let onset = missed.map(|(at, missed)| {
         let own =
             filter.clone().with(Dimension::Site, cases[at].site).with(Dimension::UseCase, cases[at].use_case);
         steps(store, range, &own, missed).map(|steps| onset(&steps))
     });
     let verdict = verdict.with_onset(onset.transpose()?.flatten());
-    Ok(Judgements { verdict, by_use_case: statuses(&cases, &judged) })
+    Ok(Judgements { verdict, by_use_case: statuses(&cases, &verdicts) })
 }
 
 /// Good and bad streams of each step of the range.
@@ -162,11 +163,10 @@ fn bad_streams(missed: Missed, stats: &WindowStats) -> (u64, u64) {
     }
 }
 
-/// Worst first, the largest of those with the same level first.
-fn statuses(cases: &[Case<'_>], judged: &[Judged]) -> Vec<UseCaseStatus> {
-    let mut order: Vec<_> = (0..cases.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((judged[*at].level, cases[*at].stats.streams())));
-    order.into_iter().take(MOST_ROWS).map(|at| UseCaseStatus::of(&cases[at], judged[at].level)).collect()
+/// Worst first.
+fn statuses(cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> Vec<UseCaseStatus> {
+    let order = verdict::worst_first(cases, verdicts).into_iter().take(MOST_ROWS);
+    order.map(|at| UseCaseStatus::of(&cases[at], verdicts[at].level)).collect()
 }
 
 impl UseCaseStatus {
@@ -182,8 +182,8 @@ impl UseCaseStatus {
             level,
             streams: stats.streams(),
             metric: metric.id(),
-            p50_ms: quantile_ms(wait, 0.5),
-            p95_ms: quantile_ms(wait, 0.95),
+            p50_ms: quantile(wait, 0.5),
+            p95_ms: quantile(wait, 0.95),
             targets: *targets,
             availability: Ratio::of(eligible - stats.errors(), eligible),
             integrity: Ratio::of(stats.sum(Sum::Intact), eligible),

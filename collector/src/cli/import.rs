@@ -69,7 +69,11 @@ impl Imported {
 ///
 /// # Errors
 /// If the folder or the input cannot be used. An invalid line is counted, and never an error.
-pub async fn import(mut config: Config, site: Option<&str>, from: impl BufRead) -> Result<Imported, ImportError> {
+pub async fn import(
+    mut config: Config,
+    site: Option<&str>,
+    from: impl BufRead,
+) -> Result<Imported, ImportError> {
     let sites = LineSites::new(&config, site)?;
     let mut lines = Lines::new(from, config.ingest.body_bytes);
     // The next start of the collector evaluates the alerts.

@@ -13,7 +13,7 @@ use crate::aggregate::changes::LoadedState;
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::sampling::StoredSample;
-use crate::aggregate::series::SeriesId;
+use crate::aggregate::series::CumulativeKey;
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::api::ratio::Ratio;
@@ -252,7 +252,7 @@ impl StoredState for Remembered {
         Ok(Window::default())
     }
 
-    fn total(&self, _: SeriesId) -> Result<CumulativeStats, Self::Error> {
+    fn total(&self, _: CumulativeKey) -> Result<CumulativeStats, Self::Error> {
         Ok(CumulativeStats::default())
     }
 

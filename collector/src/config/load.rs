@@ -280,8 +280,7 @@ impl Variable {
         let as_toml = format!("{padding}v = {value}");
         // Most values are plain text. Values that are TOML may be numbers, lists and tables. A secret is
         // text, even if it consists of digits.
-        let is_list = field == ["read_tokens"] || field == ["notify"];
-        let is_one_secret = !is_list && is_secret(&field.join("."));
+        let is_one_secret = field != ["notify"] && is_secret(&field.join("."));
         let table =
             DeTable::parse(&as_toml).ok().filter(|table| !is_one_secret && table.get_ref().len() == 1);
         let is_word = |value: &Spanned<DeValue<'_>>| {

@@ -117,7 +117,8 @@ impl Notify {
 
     /// All mistakes, except duplicates of other receivers.
     pub(super) fn mistakes(&self, sites: &BTreeSet<&str>) -> Vec<NotifyMistake> {
-        let mut found = if self.kind == NotifyKind::Email { self.mail_mistakes() } else { self.http_mistakes() };
+        let mut found =
+            if self.kind == NotifyKind::Email { self.mail_mistakes() } else { self.http_mistakes() };
         if self.on.is_empty() {
             let remedy = "write severities, such as `[\"P1\", \"page\"]`, or remove it for the default";
             found.push(("on", "is empty, so nothing is sent".to_owned(), remedy));
@@ -142,7 +143,8 @@ impl Notify {
             found.push(("from", problem.to_owned(), "write one such as `llm-rum@shop.example`"));
         }
         if self.to.is_empty() || !self.to.iter().all(is_address) {
-            let problem = if self.to.is_empty() { "is needed for `email`" } else { "contains no mail address" };
+            let problem =
+                if self.to.is_empty() { "is needed for `email`" } else { "contains no mail address" };
             found.push(("to", problem.to_owned(), "write a list such as `[\"oncall@shop.example\"]`"));
         }
         if self.secret.is_some() {
@@ -155,7 +157,11 @@ impl Notify {
         let mut found = Vec::new();
         let is_http = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
         if !self.url.text().parse().is_ok_and(|uri| is_http(&uri)) {
-            found.push(("url", "is not a valid address".to_owned(), "write it as the service shows it: `https://…`"));
+            found.push((
+                "url",
+                "is not a valid address".to_owned(),
+                "write it as the service shows it: `https://…`",
+            ));
         }
         if self.secret.is_some() && self.kind != NotifyKind::Webhook {
             let problem = format!("has no effect for `{}`", self.kind.as_str());
@@ -230,7 +236,9 @@ mod tests {
         let is_quiet = |hour: i64, minute: i64| night.contains(hour * 60 + minute);
         assert!(is_quiet(22, 0) && is_quiet(23, 59) && is_quiet(0, 0) && is_quiet(6, 59));
         assert!(!is_quiet(7, 0) && !is_quiet(12, 0) && !is_quiet(21, 59));
-        assert!(quiet("12:00-13:00").unwrap().contains(12 * 60) && !quiet("12:00-13:00").unwrap().contains(0));
+        assert!(
+            quiet("12:00-13:00").unwrap().contains(12 * 60) && !quiet("12:00-13:00").unwrap().contains(0)
+        );
         for wrong in ["", "22:00", "22:00-22:00", "24:00-07:00", "22:60-07:00", "22-07", "+2:00-07:00"] {
             assert!(quiet(wrong).is_err(), "{wrong}");
         }

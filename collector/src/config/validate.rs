@@ -1,22 +1,22 @@
 //! Finds all mistakes of a well-formed [`Config`].
 
+mod access;
+mod found;
+
 use std::collections::{HashMap, HashSet};
 
-use axum::http::header::FORWARDED;
 use axum::http::{HeaderName, HeaderValue, Uri};
 
 use super::error::Mistake;
-use super::rate::Rate;
-use super::secret::Secret;
-use super::targets::{OutOfOrder, Targets};
 use super::{ClickHouse, Config, CountryFrom, Site, country_database, model_name};
+use found::{Found, NO_WORD, WORD, is_word};
 
 impl Config {
     /// All mistakes because of which a collector would not start with these values.
     #[must_use]
     pub fn mistakes(&self) -> Vec<Mistake> {
         let mut found = Found::default();
-        self.check_exposure(&mut found);
+        access::check_access(self, &mut found);
         if self.data.as_os_str().is_empty() {
             let problem = "is empty, which means the working directory of the collector";
             found.add("data", problem, "write a path such as `/var/lib/llm-rum`, or `.` for that directory");
@@ -47,6 +47,7 @@ impl Config {
             let all = self.targets(None, use_case);
             found.targets(&format!("targets.{use_case}"), use_case, targets, &all);
         }
+        self.check_reading_speeds(&mut found);
         self.check_otlp(&mut found);
         self.check_notify(&mut found);
         self.check_country(&mut found);
@@ -66,6 +67,17 @@ impl Config {
                 let problem = format!("is the same as `{same}`, because `models/` before a name is ignored");
                 found.add(field, problem, "remove one of the two");
             }
+        }
+    }
+
+    fn check_reading_speeds(&self, found: &mut Found) {
+        let speeds = &self.reading_speeds;
+        if speeds.len() > MOST_READING_SPEEDS {
+            let problem = format!("has {} speeds, more than {MOST_READING_SPEEDS}", speeds.len());
+            found.add("reading_speeds", problem, "remove some");
+        }
+        if speeds.iter().any(|speed| !speed.is_finite() || *speed <= 0.0) {
+            found.add("reading_speeds", "has a speed that is not above 0", "write output tokens per second");
         }
     }
 
@@ -101,7 +113,11 @@ impl Config {
             }
             if !ids.insert(receiver.id()) {
                 let problem = "is the address of an earlier `[[notify]]` too";
-                found.add(format!("notify[{index}].url"), problem, "write one `[[notify]]` for each receiver");
+                found.add(
+                    format!("notify[{index}].url"),
+                    problem,
+                    "write one `[[notify]]` for each receiver",
+                );
             }
         }
     }
@@ -126,45 +142,6 @@ impl Config {
         {
             let remedy = "write the path of a file such as GeoLite2-Country.mmdb";
             found.add("country.mmdb", format!("cannot be used: {error}"), remedy);
-        }
-    }
-
-    fn check_exposure(&self, found: &mut Found) {
-        if !self.listen.ip().is_loopback() && self.admin_token.is_none() {
-            found.add_beside(
-                "listen",
-                &["admin_token"],
-                "is not a loopback address, and without `admin_token` anyone who can connect could read the data",
-                "set `admin_token`, or listen on 127.0.0.1",
-            );
-        }
-        if let Some(problem) = self.admin_token.as_ref().and_then(no_token) {
-            let remedy = "generate one with `openssl rand -hex 16`";
-            found.add("admin_token", format!("is {problem}"), remedy);
-        }
-        for (index, token) in self.read_tokens.iter().enumerate() {
-            if let Some(problem) = no_token(token) {
-                let remedy = "generate each with `openssl rand -hex 16`";
-                found.add(format!("read_tokens[{index}]"), format!("is {problem}"), remedy);
-            }
-        }
-        if self.admin_token.is_none() && !self.read_tokens.is_empty() {
-            let problem = "has no effect without `admin_token`";
-            found.add_beside("read_tokens", &["admin_token"], problem, "set `admin_token` too, or remove it");
-        }
-        if self.ingest.client_header.is_some() && self.ingest.proxies.is_empty() {
-            let problem = "has no effect without `ingest.proxies`";
-            found.add_beside(
-                "ingest.client_header",
-                &["ingest.proxies"],
-                problem,
-                "list the proxies that write it, or remove it",
-            );
-        }
-        if self.ingest.client_header.as_ref() == Some(&FORWARDED) {
-            let problem = "has its own syntax (RFC 7239), which the collector does not read";
-            let remedy = "name a header in which the proxies write only addresses, such as `x-forwarded-for`";
-            found.add("ingest.client_header", problem, remedy);
         }
     }
 
@@ -332,88 +309,14 @@ fn check_site<'a>(
     }
 }
 
-#[derive(Default)]
-struct Found(Vec<Mistake>);
-
-impl Found {
-    fn add(&mut self, field: impl Into<String>, problem: impl Into<String>, remedy: &str) {
-        self.add_beside(field, &[], problem, remedy);
-    }
-
-    /// The same for a field that conflicts with others.
-    fn add_beside(
-        &mut self,
-        field: impl Into<String>,
-        others: &[&str],
-        problem: impl Into<String>,
-        remedy: &str,
-    ) {
-        let (field, problem, remedy) = (field.into(), problem.into(), remedy.to_owned());
-        let beside = others.iter().copied().map(str::to_owned).collect();
-        self.0.push(Mistake { place: None, field, problem, remedy, beside });
-    }
-
-    /// Checks the targets that are written for a use case, and compares them with all that apply, defaults
-    /// included.
-    fn targets(&mut self, at: &str, use_case: &str, written: &Targets, all: &Targets) {
-        if let Some(field) = written.mistake() {
-            let remedy = "write milliseconds greater than 0, or a share of at least 0 and less than 1";
-            self.add(format!("{at}.{field}"), "is not a valid target", remedy);
-        }
-        for OutOfOrder { lower, higher, default_ms } in written.out_of_order(all) {
-            let what = match default_ms {
-                Some(default_ms) => format!("which is {default_ms} by default"),
-                None => "the target of a higher percentile".to_owned(),
-            };
-            let beside = [format!("{at}.{higher}"), format!("targets.{use_case}.{higher}")];
-            self.add_beside(
-                format!("{at}.{lower}"),
-                &beside.each_ref().map(String::as_str),
-                format!("is greater than `{higher}`, {what}"),
-                if default_ms.is_some() {
-                    "lower it, or set the other target too"
-                } else {
-                    "lower it, or raise the other target"
-                },
-            );
-        }
-    }
-
-    fn rate(&mut self, field: &str, rate: Rate) {
-        if let Some(problem) = rate.mistake() {
-            self.add(field, problem, "write it as `{ per_second = 100, burst = 1000 }`");
-        }
-    }
-}
-
-/// Why a text cannot be a token that a request can send.
-fn no_token(token: &Secret) -> Option<&'static str> {
-    let bytes = token.bytes();
-    if bytes.starts_with(PLACEHOLDER) {
-        return Some("the public value of the example");
-    }
-    if !bytes.iter().all(u8::is_ascii_graphic) {
-        return Some("not visible ASCII only, so no request can send it");
-    }
-    (bytes.len() < 16).then_some("shorter than 16 bytes")
-}
-
 fn is_http(url: &str) -> bool {
     let is_http = |uri: Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
     url.parse().is_ok_and(is_http)
 }
 
-fn is_word(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
-}
-
-/// The value in `deploy/llm-rum.toml`.
-const PLACEHOLDER: &[u8] = b"change-me";
 /// Far above the number of files that a process may open, and below the maximum of a semaphore.
 const MOST_CONNECTIONS: usize = 1_000_000;
 const LONGEST_NOTICE_SECONDS: u32 = 600;
 /// Each is a report in memory until it is stored, and a row as long as the history.
+const MOST_READING_SPEEDS: usize = 10;
 const MOST_SAMPLES: u32 = 1_000;
-const NO_WORD: &str = "is not valid in a URL";
-const WORD: &str = "use 1 to 64 of the characters A-Z a-z 0-9 . _ -";

@@ -13,14 +13,14 @@ use prost::Message;
 use rusqlite::Connection;
 use tracing::warn;
 
-use crate::aggregate::series::Series;
 use crate::background_thread::Background;
 use crate::config::{self, Config, Temporality};
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
-use crate::store::reader::{open, snapshot};
+use crate::store::query::SeriesTotal;
+use crate::store::reader::{open, totals};
 use crate::time;
-use points::{SeriesNumbers, TimeRange};
+use points::{PointKey, SeriesNumbers, TimeRange};
 
 /// Starts the thread, which pushes at an interval, and once more when it is dropped. `None` if no endpoint is
 /// configured.
@@ -44,7 +44,7 @@ struct Pusher {
     url: String,
     settings: config::Otlp,
     /// Numbers that the endpoint has, and the time of that push. Empty with cumulative temporality.
-    pushed: BTreeMap<Series, (SeriesNumbers, u64)>,
+    pushed: BTreeMap<PointKey, (SeriesNumbers, u64)>,
     started_ns: u64,
 }
 
@@ -115,19 +115,19 @@ impl Pusher {
 
     fn push_some(
         &self,
-        some: &BTreeMap<Series, SeriesNumbers>,
+        some: &BTreeMap<PointKey, SeriesNumbers>,
         now_ns: u64,
         tries: u32,
         stop: &Receiver<()>,
     ) -> Result<(), PushError> {
         let span = |since_ns| TimeRange { since_ns, now_ns };
-        let changed = some.iter().filter_map(|(series, numbers)| match self.settings.temporality {
+        let changed = some.iter().filter_map(|(key, numbers)| match self.settings.temporality {
             // The start time is unknown: the numbers are older than this process.
-            Temporality::Cumulative => Some((series, numbers.clone(), span(0))),
-            Temporality::Delta => match self.pushed.get(series) {
-                None => Some((series, numbers.clone(), span(self.started_ns))),
+            Temporality::Cumulative => Some((key, numbers.clone(), span(0))),
+            Temporality::Delta => match self.pushed.get(key) {
+                None => Some((key, numbers.clone(), span(self.started_ns))),
                 Some((pushed, _)) if pushed == numbers => None,
-                Some((pushed, until_ns)) => Some((series, numbers.since(pushed), span(*until_ns))),
+                Some((pushed, until_ns)) => Some((key, numbers.since(pushed), span(*until_ns))),
             },
         });
         let changed: Vec<_> = changed.collect();
@@ -168,14 +168,16 @@ impl Pusher {
         Ok(())
     }
 
-    fn read(&self) -> Result<BTreeMap<Series, SeriesNumbers>, StoreError> {
+    fn read(&self) -> Result<BTreeMap<PointKey, SeriesNumbers>, StoreError> {
         let store: Connection = open(&self.file)?;
-        let all = snapshot(&store, i64::MAX)?.series;
-        Ok(all.into_iter().map(|one| (one.series, SeriesNumbers::of(&one.total))).collect())
+        let numbers = |SeriesTotal { series, operation, total }: SeriesTotal| {
+            (PointKey { series, operation }, SeriesNumbers::of(&total))
+        };
+        Ok(totals(&store)?.into_iter().map(numbers).collect())
     }
 
-    fn learn(&mut self, some: BTreeMap<Series, SeriesNumbers>, now_ns: u64) {
-        self.pushed.extend(some.into_iter().map(|(series, numbers)| (series, (numbers, now_ns))));
+    fn learn(&mut self, some: BTreeMap<PointKey, SeriesNumbers>, now_ns: u64) {
+        self.pushed.extend(some.into_iter().map(|(key, numbers)| (key, (numbers, now_ns))));
     }
 }
 

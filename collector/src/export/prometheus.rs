@@ -6,7 +6,7 @@ mod exemplars;
 pub(crate) mod names;
 mod native;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -21,7 +21,7 @@ use tokio::task::spawn_blocking;
 use accept::ExpositionFormat;
 use exemplars::Exemplars;
 
-use crate::aggregate::cumulative_stats::Buckets;
+use crate::aggregate::cumulative_stats::{Buckets, CumulativeStats};
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::{
@@ -31,8 +31,10 @@ use crate::aggregate::internal_metrics::{
 use crate::aggregate::metric::{Export, MetricDefinition, exported};
 use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::series::{Overflow, Series};
+use crate::aggregate::token_count::TokenCount;
 use crate::api::state::ApiState;
 use crate::config::notify::NotifyKind;
+use crate::config::token::AllowedSites;
 use crate::http::counters::{NotificationResult, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
@@ -61,15 +63,16 @@ pub(crate) async fn metrics(
                 Some(Exemplars::of(&stream_index.newest(file, &newest(now_ms))?.streams, &edges))
             }
         };
-        Ok((snapshot, exemplars))
+        Ok((snapshot, stream_index.open_by_labels(file)?, exemplars))
     };
-    let (snapshot, exemplars) = state.reader.run_own(read_all).await?;
+    let (snapshot, open, exemplars) = state.reader.run_own(read_all).await?;
     let writable = !health.storage_failed();
     let lag_seconds = published.map(|published| published.lag_seconds(now_ms));
     let listeners = state.live.listeners();
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
     let receivers = state.config.notify.iter().map(|receiver| receiver.kind).collect();
-    let scrape = Scrape { snapshot, exemplars, own_edges, sites, receivers, writable, listeners, lag_seconds };
+    let scrape =
+        Scrape { snapshot, open, exemplars, own_edges, sites, receivers, writable, listeners, lag_seconds };
     // Encoding thousands of series would delay the beacons of this worker, so it runs on a blocking thread.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
@@ -83,7 +86,8 @@ pub(crate) async fn metrics(
 /// Query for the streams that can become exemplars.
 fn newest(now_ms: i64) -> StreamsQuery {
     StreamsQuery {
-        filter: Filter::default(),
+        // Only tokens without a limit of sites can have the scope `metrics`.
+        filter: Filter::of_sites(AllowedSites::All),
         outcome: None,
         only_ended: false,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
@@ -106,6 +110,8 @@ fn encode(scrape: Scrape, form: ExpositionFormat) -> Result<Vec<u8>, prometheus:
 /// The data of one scrape.
 struct Scrape {
     snapshot: MetricsSnapshot,
+    /// Streams that are not finalized, by series.
+    open: HashMap<Series, u64>,
     /// `None` for the text format, which has neither exemplars nor native buckets.
     exemplars: Option<Exemplars>,
     own_edges: OwnEdges,
@@ -144,9 +150,22 @@ impl Scrape {
         let mut families = vec![
             self.counter(names::REQUESTS, REQUESTS, |s| s.total.requests()),
             self.counter(names::ERRORS, "Streams in which the service failed.", |s| s.total.errors()),
-            self.counter(names::TOKENS, "Output tokens, as counted by providers.", |s| s.total.output_tokens),
+            self.tokens(
+                names::TOKENS,
+                "Output tokens, as counted by providers. Absent while no stream has a count.",
+                |total| total.output_tokens,
+            ),
+            self.tokens(
+                names::INPUT_TOKENS,
+                "Input tokens, as counted by providers. Absent while no stream has a count.",
+                |total| total.input_tokens,
+            ),
+            self.counter(names::WITH_USAGE, "Streams with the provider's count of output tokens.", |s| {
+                s.total.output_tokens.streams
+            }),
             self.tpot(),
             self.outcomes(),
+            self.open_streams(),
             self.defects(),
             self.counter(names::BROKEN, "Eligible streams that did not arrive intact.", |s| s.total.broken),
             self.counter(names::PACE_KNOWN, PACE_KNOWN, |s| s.total.pace_known),
@@ -167,6 +186,13 @@ impl Scrape {
         family(name, help, MetricType::COUNTER, metrics.collect())
     }
 
+    /// Leaves out series without a known count: 0 would say that no token was generated.
+    fn tokens(&self, name: &str, help: &str, of: fn(&CumulativeStats) -> TokenCount) -> MetricFamily {
+        let known = self.snapshot.series.iter().filter_map(|s| Some((s, of(&s.total).known()?)));
+        let metrics = known.map(|(s, tokens)| counted(labels(&s.series), tokens));
+        family(name, help, MetricType::COUNTER, metrics.collect())
+    }
+
     fn tpot(&self) -> MetricFamily {
         let known = self.snapshot.series.iter().filter_map(|s| Some((s, s.mean_tpot_ms?)));
         let metrics = known.map(|(s, mean_ms)| gauge(labels(&s.series), mean_ms / 1_000.0));
@@ -182,6 +208,17 @@ impl Scrape {
             s.total.outcomes().map(with).collect::<Vec<_>>()
         });
         family(names::STREAMS, "Streams by outcome.", MetricType::COUNTER, metrics.collect())
+    }
+
+    fn open_streams(&self) -> MetricFamily {
+        let counted: HashSet<_> = self.snapshot.series.iter().map(|s| &s.series).collect();
+        // A series without a finalized stream has no totals yet.
+        let new = self.open.keys().filter(|series| !counted.contains(series));
+        let all = self.snapshot.series.iter().map(|s| &s.series).chain(new);
+        let open = |series: &Series| self.open.get(series).copied().unwrap_or_default() as f64;
+        let metrics = all.map(|series| gauge(labels(series), open(series)));
+        let help = "Streams that have reported and are not finalized. Probes first report 1 s after the first token.";
+        family(names::OPEN, help, MetricType::GAUGE, metrics.collect())
     }
 
     fn defects(&self) -> MetricFamily {
@@ -217,7 +254,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 11] {
+    fn own_counts(&self) -> [MetricFamily; 12] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -268,6 +305,11 @@ impl Scrape {
                 names::NOTIFICATIONS,
                 "Attempts to deliver a notification, by kind of receiver and result.",
                 self.notifications(),
+            ),
+            counter(
+                names::ACCESS_REFUSED,
+                "Requests for data that were refused access, by reason.",
+                self.each(Kind::Access, "reason", Reason::ACCESS.map(Reason::code)),
             ),
         ]
     }

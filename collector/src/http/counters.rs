@@ -59,7 +59,9 @@ pub(crate) struct RequestCounters {
     preflights: AtomicU64,
     sampled_out: AtomicU64,
     refused_connections: AtomicU64,
-    refused: Refused,
+    refused: ByReason,
+    /// Requests for data that were refused access.
+    access_refused: ByReason,
     /// Counts of batches that were sampled out, by site.
     discarded: Mutex<BTreeMap<String, Discarded>>,
     /// Index as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
@@ -68,11 +70,22 @@ pub(crate) struct RequestCounters {
     notifications: [[AtomicU64; NotificationResult::ALL.len()]; NotifyKind::ALL.len()],
 }
 
-struct Refused([AtomicU64; Reason::ALL.len()]);
+struct ByReason([AtomicU64; Reason::ALL.len()]);
 
-impl Default for Refused {
+impl Default for ByReason {
     fn default() -> Self {
         Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl ByReason {
+    fn add(&self, reason: Reason) {
+        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts since the last call.
+    fn take(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
+        Reason::ALL.iter().zip(&self.0).map(|(reason, count)| (*reason, count.swap(0, Ordering::Relaxed)))
     }
 }
 
@@ -84,7 +97,12 @@ impl RequestCounters {
     }
 
     pub(crate) fn refused(&self, reason: Reason) {
-        self.refused.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+        self.refused.add(reason);
+    }
+
+    /// Counts a request for data that was refused access.
+    pub(crate) fn access_refused(&self, reason: Reason) {
+        self.access_refused.add(reason);
     }
 
     /// Counts a connection that was closed before it was read, because its network had reached its limit.
@@ -107,7 +125,9 @@ impl RequestCounters {
     }
 
     /// Notifications since the last call.
-    pub(crate) fn take_notifications(&self) -> impl Iterator<Item = (NotifyKind, NotificationResult, u64)> + '_ {
+    pub(crate) fn take_notifications(
+        &self,
+    ) -> impl Iterator<Item = (NotifyKind, NotificationResult, u64)> + '_ {
         let each = |kind| NotificationResult::ALL.map(|result| (kind, result));
         NotifyKind::ALL.into_iter().flat_map(each).map(|(kind, result)| {
             let count = self.notifications[kind as usize][result as usize].swap(0, Ordering::Relaxed);
@@ -141,12 +161,15 @@ impl RequestCounters {
         std::mem::take(&mut self.discarded.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Requests for data that were refused access since the last call, by reason.
+    pub(crate) fn take_access_refused(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
+        self.access_refused.take().filter(|(_, count)| *count > 0)
+    }
+
     /// Results since the last call.
     pub(crate) fn take_results(&self) -> impl Iterator<Item = (RequestResult, u64)> + '_ {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        let refused = Reason::ALL
-            .iter()
-            .map(move |reason| (RequestResult::Refused(*reason), take(&self.refused.0[*reason as usize])));
+        let refused = self.refused.take().map(|(reason, count)| (RequestResult::Refused(reason), count));
         let others = [
             (RequestResult::Preflight, take(&self.preflights)),
             (RequestResult::SampledOut, take(&self.sampled_out)),

@@ -78,9 +78,21 @@ reasons! {
     StorageUnavailable = "storage_unavailable", SERVICE_UNAVAILABLE;
     /// A query parameter is unknown or has an impossible value.
     BadQuery = "bad_query", BAD_REQUEST;
-    /// The admin token is missing or wrong.
+    /// The request shows nothing by which it may read.
     Unauthorized = "unauthorized", UNAUTHORIZED;
-    /// Without an admin token, only requests to a loopback host are served.
+    /// The session has ended, or its token was removed.
+    SessionEnded = "session_ended", UNAUTHORIZED;
+    /// A page of another origin sent a request that only this collector's own pages may send.
+    CrossOrigin = "cross_origin", FORBIDDEN;
+    /// The token is none of the configured ones.
+    WrongToken = "wrong_token", UNAUTHORIZED;
+    /// The client's network has shown too many wrong tokens.
+    TooManyWrongTokens = "too_many_wrong_tokens", TOO_MANY_REQUESTS;
+    /// The token lacks the scope that the route needs.
+    MissingScope = "missing_scope", FORBIDDEN;
+    /// The token is limited to other sites.
+    SiteForbidden = "site_forbidden", FORBIDDEN;
+    /// Without tokens, only requests to a loopback host are served.
     ForeignHost = "foreign_host", FORBIDDEN;
     /// No stream has this id, or its data was deleted.
     UnknownStream = "unknown_stream", NOT_FOUND;
@@ -114,6 +126,18 @@ impl Reason {
         Self::MethodNotAllowed,
         Self::Overloaded,
         Self::StorageUnavailable,
+    ];
+
+    /// Reasons for which a request for data can be refused access.
+    pub(crate) const ACCESS: [Self; 8] = [
+        Self::Unauthorized,
+        Self::SessionEnded,
+        Self::CrossOrigin,
+        Self::WrongToken,
+        Self::TooManyWrongTokens,
+        Self::MissingScope,
+        Self::SiteForbidden,
+        Self::ForeignHost,
     ];
 
     /// The operator configured this refusal: the site's `filters` exclude the client.
@@ -165,6 +189,8 @@ impl IntoResponse for ApiError {
         let body = self.body();
         let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let mut response = (self.reason.status(), [content_type], body).into_response();
+        // For the middleware that counts refusals.
+        response.extensions_mut().insert(self.reason);
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }

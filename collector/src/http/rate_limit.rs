@@ -75,6 +75,14 @@ impl NetworkRateLimits {
         self.change(network, micros(now), Allowance::take)
     }
 
+    /// Whether one more would pass at `now`. Charges nothing, and takes no network's slot.
+    pub(crate) fn check(&self, network: ClientNetwork, now: Duration) -> Result<(), RetryAfter> {
+        let (set, tag) = self.set_of(network);
+        let mut held = set.iter().map(|slot| slot.load(Ordering::Relaxed));
+        let paid_at = held.find(|slot| slot & !TIME == tag).map_or(micros(now), |slot| slot & TIME);
+        self.allowance.take(paid_at, micros(now)).map(drop)
+    }
+
     /// Charges the other reports of the beacon once their number is known. If they exceed the burst, this
     /// beacon still passes. Other beacons in progress are refused, and later ones until the excess is paid.
     pub(crate) fn take_more(
@@ -89,15 +97,19 @@ impl NetworkRateLimits {
         })
     }
 
+    /// The slots that a network can use, and the bits that mark its own.
+    fn set_of(&self, network: ClientNetwork) -> (&[AtomicU64; WAYS], u64) {
+        let hash = self.hasher.hash_one(network);
+        (&self.slots[hash as usize % SETS], hash & !TIME)
+    }
+
     fn change(
         &self,
         network: ClientNetwork,
         now: u64,
         take: impl Fn(Allowance, u64, u64) -> Result<u64, RetryAfter>,
     ) -> Result<(), RetryAfter> {
-        let hash = self.hasher.hash_one(network);
-        let set = &self.slots[hash as usize % SETS];
-        let tag = hash & !TIME;
+        let (set, tag) = self.set_of(network);
         loop {
             let held = set.each_ref().map(|slot| slot.load(Ordering::Relaxed));
             let mine = held.iter().position(|slot| slot & !TIME == tag);
@@ -183,6 +195,18 @@ mod tests {
         assert_eq!(site.take(at(105)), Ok(()));
         assert!(site.take(at(105)).is_err());
         assert_eq!((0..9).filter(|_| site.take(at(60_000)).is_ok()).count(), 3, "silence saves up one burst");
+    }
+
+    #[test]
+    fn a_check_charges_nothing() {
+        let paces = NetworkRateLimits::new(RATE);
+        let now = Duration::from_secs(1);
+        for _ in 0..3 {
+            assert_eq!((0..9).filter(|_| paces.check(network(1), now).is_ok()).count(), 9);
+            assert_eq!(paces.take(network(1), now), Ok(()));
+        }
+        assert_eq!(paces.check(network(1), now), Err(RetryAfter(Duration::from_millis(100))));
+        assert_eq!(paces.check(network(2), now), Ok(()));
     }
 
     #[test]

@@ -134,9 +134,9 @@ pub(crate) async fn style(headers: HeaderMap) -> Response {
 }
 
 /// The requested key, or the first configured one. Keys are public, but their list is not, so there is no
-/// default if an admin token is configured.
+/// default if readers must sign in.
 fn site(config: &Config, asked: Option<String>) -> String {
-    let local = config.admin_token.is_none();
+    let local = !config.needs_sign_in();
     let first = || config.sites.first().and_then(|site| site.keys.first()).filter(|_| local).cloned();
     asked.filter(|site| !site.is_empty()).or_else(first).unwrap_or_default()
 }

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use beacon::{Field, FieldValue, Fields, MAX_MS, MAX_REPORTS, Rule, SCHEMA_VERSION, StreamReport, Value};
+use beacon::{
+    Field, FieldValue, Fields, MAX_MARKS, MAX_MS, MAX_REPORTS, Rule, SCHEMA_VERSION, StreamReport, Value,
+};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
@@ -127,9 +129,9 @@ fn parse_id(id: &str) -> Result<StreamId, Refused> {
 }
 
 /// Checks every field against its rule in the field table.
-fn check_fields(report: &StreamReport) -> Result<(), Refused> {
+fn check_fields(fields: &dyn Fields) -> Result<(), Refused> {
     let mut checked = Ok(());
-    report.visit(&mut |field, value| {
+    fields.visit(&mut |field, value| {
         if checked.is_ok() {
             checked = check_field(field, value);
         }
@@ -161,18 +163,19 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Refused> {
         // An empty text counts as absent, unless the field is required.
         (Rule::Text(_), Value::Text("")) if field.required => Err(Refused::field(name, "is empty")),
         // These names come from a request or a response, so another text could be part of a prompt.
-        (Rule::Name(shape), Value::Text(text)) if !text.is_empty() && !shape.fits(text.as_bytes()) => {
+        (Rule::Name(shape), Value::Text(text))
+            if (field.required || !text.is_empty()) && !shape.fits(text.as_bytes()) =>
+        {
             Err(Refused::field(name, "is not a valid name"))
         }
-        (Rule::Group(_), Value::Group(group)) => {
-            let mut checked = Ok(());
-            group.visit(&mut |inner, value| {
-                if checked.is_ok() {
-                    checked = check_field(inner, value).map_err(|refused| refused.inside(name));
-                }
-            });
-            checked
+        (Rule::Marks, Value::List(marks)) => {
+            let marks = marks.items();
+            if marks.len() > MAX_MARKS {
+                return Err(Refused::field(name, format!("has more than {MAX_MARKS} marks")));
+            }
+            marks.into_iter().try_for_each(check_fields).map_err(|refused| refused.inside(name))
         }
+        (Rule::Group(_), Value::Group(group)) => check_fields(group).map_err(|refused| refused.inside(name)),
         _ => Ok(()),
     }
 }

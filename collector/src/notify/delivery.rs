@@ -50,7 +50,12 @@ impl Courier {
     }
 
     /// Tries once.
-    pub(super) fn deliver(&self, receiver: &Notify, message: &Message, now_ms: i64) -> Result<(), DeliveryError> {
+    pub(super) fn deliver(
+        &self,
+        receiver: &Notify,
+        message: &Message,
+        now_ms: i64,
+    ) -> Result<(), DeliveryError> {
         let link = self.public_url.as_ref().map(|url| message.link(url));
         match receiver.kind {
             NotifyKind::Email => mail(receiver, message, link.as_deref()),
@@ -69,9 +74,12 @@ impl Courier {
         let mut request = self.agent.post(receiver.url.text()).content_type("application/json");
         if receiver.kind == NotifyKind::Webhook {
             let timestamp_s = now_ms.div_euclid(1_000);
-            request = request.header("webhook-id", &message.id).header("webhook-timestamp", timestamp_s.to_string());
+            request = request
+                .header("webhook-id", &message.id)
+                .header("webhook-timestamp", timestamp_s.to_string());
             if let Some(key) = receiver.signing_key() {
-                request = request.header("webhook-signature", signature(&key, &message.id, timestamp_s, &body));
+                request =
+                    request.header("webhook-signature", signature(&key, &message.id, timestamp_s, &body));
             }
         }
         // The body of the response says nothing that is needed, so it is not read.
@@ -80,7 +88,8 @@ impl Courier {
         if status.is_success() {
             return Ok(());
         }
-        let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+        let seconds =
+            response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
         let retry_after = seconds.map(|seconds: u32| Duration::from_secs(seconds.into()));
         Err(DeliveryError::Refused { status: status.as_u16(), retry_after })
     }
@@ -90,7 +99,9 @@ impl DeliveryError {
     /// The delay that the receiver asks for.
     pub(super) fn retry_after_ms(&self) -> Option<i64> {
         match self {
-            Self::Refused { retry_after, .. } => retry_after.and_then(|delay| delay.as_millis().try_into().ok()),
+            Self::Refused { retry_after, .. } => {
+                retry_after.and_then(|delay| delay.as_millis().try_into().ok())
+            }
             _ => None,
         }
     }

@@ -60,8 +60,9 @@ fn teams(message: &Message, link: Option<&str>) -> Value {
         "type": "TextBlock", "size": "Medium", "weight": "Bolder", "wrap": true, "text": escaped(&message.title()),
     });
     let sentences = message.sentences();
-    let sentences =
-        sentences.iter().map(|sentence| json!({ "type": "TextBlock", "wrap": true, "text": escaped(sentence) }));
+    let sentences = sentences
+        .iter()
+        .map(|sentence| json!({ "type": "TextBlock", "wrap": true, "text": escaped(sentence) }));
     let blocks: Vec<_> = [title].into_iter().chain(sentences).collect();
     let open = |link| json!({ "type": "Action.OpenUrl", "title": "Open the dashboard", "url": link });
     let actions: Vec<_> = link.into_iter().map(open).collect();
@@ -117,7 +118,8 @@ mod tests {
             use_case: "<!channel> & *chat*".to_owned(),
             subject: "availability".to_owned(),
             severity: Severity::Page,
-            finding: "the availability budget burns 20.0 times too fast (20 of 100 streams in 1 h)".to_owned(),
+            finding: "the availability budget burns 20.0 times too fast (20 of 100 streams in 1 h)"
+                .to_owned(),
             cause: Some("Most frequent failure: HTTP error (20 of 20 failures)".to_owned()),
             minutes: 60,
             since_ms: 1_795_637_545_000,
@@ -153,13 +155,15 @@ mod tests {
     #[test]
     fn a_webhook_gets_every_figure() {
         let body = body(NotifyKind::Webhook, &message(Event::Ended), Some("https://rum.example/"));
-        assert_eq!((&body["type"], &body["timestamp"]), (&json!("alert.ended"), &json!("2026-11-25T20:37:25Z")));
+        assert_eq!(
+            (&body["type"], &body["timestamp"]),
+            (&json!("alert.ended"), &json!("2026-11-25T20:37:25Z"))
+        );
         let data = &body["data"];
-        assert_eq!((&data["site"], &data["severity"], &data["url"]), (
-            &json!("shop"),
-            &json!("page"),
-            &json!("https://rum.example/")
-        ));
+        assert_eq!(
+            (&data["site"], &data["severity"], &data["url"]),
+            (&json!("shop"), &json!("page"), &json!("https://rum.example/"))
+        );
         assert_eq!(data["until_ms"], json!(1_795_639_045_000_i64));
     }
 
@@ -168,7 +172,9 @@ mod tests {
         let message = message(Event::Started);
         let slack = body(NotifyKind::Slack, &message, Some("https://rum.example/?a=1&b=2"));
         let text = slack["text"].as_str().unwrap();
-        assert!(text.starts_with("*[page] shop &lt;!channel&gt; &amp; *chat*: availability alert started*\n"));
+        assert!(
+            text.starts_with("*[page] shop &lt;!channel&gt; &amp; *chat*: availability alert started*\n")
+        );
         assert!(text.ends_with("<https://rum.example/?a=1&amp;b=2|Open the dashboard>"), "{text}");
         let discord = body(NotifyKind::Discord, &message, None);
         assert_eq!(discord["allowed_mentions"], json!({ "parse": [] }));

@@ -62,7 +62,8 @@ impl ReceiverState {
     ) {
         let id = receiver.id();
         let mut is_present = vec![false; self.firing.len()];
-        let all = states.iter().flat_map(|(group, state)| state.alerts.iter().map(move |alert| (group, alert)));
+        let all =
+            states.iter().flat_map(|(group, state)| state.alerts.iter().map(move |alert| (group, alert)));
         for (group, alert) in all.filter(|(group, alert)| concerns(receiver, group, alert)) {
             let known = self.firing.iter().position(|firing| firing.is_about(group, alert));
             let (mut event, at) = match known {
@@ -184,8 +185,8 @@ impl Firing {
     fn message(&self, receiver: &str, event: Event, cause: Option<String>, at_ms: i64) -> Message {
         let Self { site, use_case, subject, severity, finding, minutes, since_ms, .. } = self.clone();
         let (event_name, severity_name) = (event.as_str(), severity.as_str());
-        let parts =
-            [receiver, &since_ms.to_string(), &site, &use_case, &subject, event_name, severity_name].join("\n");
+        let parts = [receiver, &since_ms.to_string(), &site, &use_case, &subject, event_name, severity_name]
+            .join("\n");
         let id = format!("msg_{}", fingerprint(&parts));
         Message { id, event, site, use_case, subject, severity, finding, cause, minutes, since_ms, at_ms }
     }

@@ -124,7 +124,9 @@ fn page() -> GroupStates {
 fn observed(notifier: &Notifier, alerts: &GroupStates, now_ms: i64) -> ReceiverStates {
     let mut states = notifier.states.clone();
     for receiver in &notifier.config.notify {
-        let cause = |_: &[String; 2], _: &Alert| Some("Most frequent failure: timeout (20 of 20 failures)".to_owned());
+        let cause = |_: &[String; 2], _: &Alert| {
+            Some("Most frequent failure: timeout (20 of 20 failures)".to_owned())
+        };
         states.entry(receiver.id()).or_default().observe(receiver, alerts, now_ms, cause);
     }
     states
@@ -145,7 +147,8 @@ fn counted(notifier: &Notifier) -> Vec<(NotificationResult, u64)> {
 fn a_webhook_gets_a_signed_message() {
     let (folder, (url, requests)) = (tempfile::tempdir().unwrap(), web_server(&[]));
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-    let config = config(folder.path(), &format!("[[notify]]\nkind='webhook'\nurl='{url}'\nsecret='{secret}'"));
+    let config =
+        config(folder.path(), &format!("[[notify]]\nkind='webhook'\nurl='{url}'\nsecret='{secret}'"));
     let mut notifier = started(&config);
     round(&mut notifier, &page(), NOON_MS);
     let request = requests.recv().unwrap();

@@ -11,6 +11,7 @@ use crate::api::state::ApiState;
 use crate::background_thread::Background;
 use crate::config::Config;
 use crate::export::otlp;
+use crate::http::access_control::AccessControl;
 use crate::http::counters::RequestCounters;
 use crate::http::probe_files::ProbeVersions;
 use crate::ingest::geoip::CountryLookup;
@@ -74,7 +75,9 @@ impl Collector {
             counters: counters.clone(),
         };
         let notifier = notify::start(sources).map_err(StoreError::Thread)?;
-        let state = AppState::new(Shared { config, ingest, api, probes, published, counters, health });
+        let access = Arc::new(AccessControl::new(config.clone(), counters.clone()));
+        let state =
+            AppState::new(Shared { config, ingest, api, access, probes, published, counters, health });
         Ok(Self { state, threads, exporter, notifier, countries: watch, failed })
     }
 

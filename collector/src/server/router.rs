@@ -36,9 +36,16 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/streams/{id}", get(api::stream))
         .route("/v1/accounting", get(api::accounting))
         .route("/v1/live", get(api::live))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(state.clone(), auth::read));
+    let metrics = Router::new()
         .route("/metrics", get(prometheus::metrics))
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(state.clone(), auth::guard));
+        .layer(from_fn_with_state(state.clone(), auth::metrics));
+    let session = Router::new()
+        .route("/v1/session", get(api::session).post(api::sign_in).delete(api::sign_out))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(state.clone(), auth::private));
     let open = Router::new()
         .route(handler::PATH, any(beacons))
         .route("/openapi.json", get(api::openapi))
@@ -60,7 +67,11 @@ pub fn app(state: AppState) -> Router {
         .route("/snippet.css", get(snippet::style))
         .fallback(static_files::dashboard)
         .method_not_allowed_fallback(wrong_method);
-    open.merge(data).layer(CatchPanicLayer::custom(after_panic)).with_state(state)
+    open.merge(data)
+        .merge(metrics)
+        .merge(session)
+        .layer(CatchPanicLayer::custom(after_panic))
+        .with_state(state)
 }
 
 async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {

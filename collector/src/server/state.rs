@@ -6,6 +6,7 @@ use axum::extract::FromRef;
 
 use crate::api::state::ApiState;
 use crate::config::Config;
+use crate::http::access_control::AccessControl;
 use crate::http::counters::RequestCounters;
 use crate::http::probe_files::ProbeVersions;
 use crate::ingest::state::IngestState;
@@ -21,6 +22,7 @@ pub(super) struct Shared {
     pub(super) config: Arc<Config>,
     pub(super) ingest: IngestState,
     pub(super) api: ApiState,
+    pub(super) access: Arc<AccessControl>,
     pub(super) probes: Arc<ProbeVersions>,
     /// `None` if this collector runs alone.
     pub(super) published: Option<PublishStatus>,
@@ -60,6 +62,12 @@ impl AppState {
 impl FromRef<AppState> for ApiState {
     fn from_ref(state: &AppState) -> Self {
         state.0.api.clone()
+    }
+}
+
+impl FromRef<AppState> for Arc<AccessControl> {
+    fn from_ref(state: &AppState) -> Self {
+        state.0.access.clone()
     }
 }
 

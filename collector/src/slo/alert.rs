@@ -13,6 +13,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::config::Config;
 use crate::config::severity::Severity;
 use crate::config::targets::Targets;
+use crate::config::token::AllowedSites;
 use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, SliCount};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
@@ -173,7 +174,8 @@ pub(crate) fn evaluate(
     minutes_from: i64,
     now_ms: i64,
 ) -> Result<GroupStates, StoreError> {
-    let filter = Filter::default();
+    // All readers share the states: each is shown those of its own sites.
+    let filter = Filter::of_sites(AllowedSites::All);
     let end = minute_of(now_ms) + 1;
     let days = config.budget_days();
     let period = i64::from(days) * DAY_MINUTES;
@@ -261,7 +263,8 @@ fn has_lasted(
     alert: &WaitAlert,
     end: i64,
 ) -> Result<bool, StoreError> {
-    let filter = Filter::default().with(Dimension::Site, site).with(Dimension::UseCase, use_case);
+    let filter =
+        Filter::of_sites(AllowedSites::All).with(Dimension::Site, site).with(Dimension::UseCase, use_case);
     let slots = (alert.for_minutes + HOUR_MINUTES) / SLOT_MINUTES;
     let from = end.div_euclid(SLOT_MINUTES) * SLOT_MINUTES - slots * SLOT_MINUTES;
     let query =

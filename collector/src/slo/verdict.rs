@@ -1,5 +1,6 @@
 //! The verdict: one level and a few sentences that compare a range with the targets of each site's use cases.
 
+pub(crate) mod case;
 mod cause;
 mod failures;
 mod findings;
@@ -9,13 +10,13 @@ mod words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::case::{Case, FEW, Level, Missed};
 use self::cause::MainCause;
 use self::failures::Failures;
 use self::waits::Speed;
 use self::words::{capitalised, grouped, streams, uncapitalised};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
-use crate::slo::alert::GroupState;
 use crate::stats::onset::Onset;
 
 /// The summary at the top of the dashboard.
@@ -40,54 +41,14 @@ pub(crate) struct Verdict {
     pub(crate) until_ms: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "VerdictLevel")]
-pub(crate) enum Level {
-    /// No eligible streams or no targets.
-    None,
-    /// All targets are met, and no alert fires.
-    Good,
-    /// A target is missed, but only by few streams, among few streams, or perhaps by chance; or a budget is
-    /// overspent.
-    Warn,
-    /// A target is missed, or an urgent alert fires.
-    Bad,
-}
-
-/// The streams of one use case of a site, and what they are compared with.
-pub(crate) struct Case<'a> {
-    pub(crate) site: &'a str,
-    pub(crate) use_case: &'a str,
-    pub(crate) stats: &'a WindowStats,
-    pub(crate) targets: Targets,
-    /// Its alerts and budgets. `None` if no stream of it ended in the period of the budgets.
-    pub(crate) state: Option<&'a GroupState>,
-}
-
 /// The judgement of one [`Case`].
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct CaseVerdict {
     pub(crate) level: Level,
     text: String,
     /// The first missed target.
     pub(crate) missed: Option<Missed>,
     cause: Option<MainCause>,
-}
-
-/// Which streams a missed target counts as bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missed {
-    /// Those whose wait was above its p95 target.
-    Wait,
-    /// Those that missed their pace.
-    Pace,
-    /// Those that failed.
-    Availability,
-    /// Those that were not intact.
-    Integrity,
-    /// Those that were not within SLO.
-    Goodput,
 }
 
 impl Verdict {
@@ -115,16 +76,22 @@ pub(crate) fn likely_cause(subject: &str, stats: &WindowStats) -> Option<String>
 }
 
 /// Judges each use case by its own targets, in the order of `cases`.
-pub(crate) fn judge_all(cases: &[Case<'_>]) -> Vec<Judged> {
+pub(crate) fn judge_all(cases: &[Case<'_>]) -> Vec<CaseVerdict> {
     cases.iter().map(judge).collect()
 }
 
-/// The verdict on `cases`, and the position of the one that it is about: the worst, and the largest of those. `open`
-/// streams are in flight.
-pub(crate) fn of(open: u64, cases: &[Case<'_>], judged: &[Judged]) -> (Verdict, Option<usize>) {
-    let rank = |at: &usize| (judged[*at].level, cases[*at].stats.eligible());
-    let with_streams = (0..cases.len()).filter(|at| cases[*at].stats.streams() > 0);
-    let Some(worst) = with_streams.max_by_key(rank) else {
+/// The positions of the use cases, worst first.
+pub(crate) fn worst_first(cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> Vec<usize> {
+    let ranked = |at: usize| (&cases[at], verdicts[at].level);
+    let mut order: Vec<_> = (0..cases.len()).collect();
+    order.sort_by(|a, b| Case::worst_first(ranked(*a), ranked(*b)));
+    order
+}
+
+/// The verdict on `cases`, and the position of the one that it is about: the worst. `open` streams are in flight.
+pub(crate) fn of(open: u64, cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> (Verdict, Option<usize>) {
+    let order = worst_first(cases, verdicts);
+    let Some(worst) = order.iter().copied().find(|at| cases[*at].stats.streams() > 0) else {
         return (Verdict::new(Level::None, nothing(open)), None);
     };
     let several_sites = cases.iter().any(|case| case.site != cases[worst].site);
@@ -132,11 +99,9 @@ pub(crate) fn of(open: u64, cases: &[Case<'_>], judged: &[Judged]) -> (Verdict, 
         Case { site, use_case, .. } if several_sites => format!("{site} {use_case}"),
         Case { use_case, .. } => use_case.to_owned(),
     };
-    let Judged { level, text, cause, .. } = &judged[worst];
-    let mut same: Vec<_> =
-        (0..cases.len()).filter(|at| *at != worst && judged[*at].level == *level).collect();
-    same.sort_by_key(|at| std::cmp::Reverse(cases[*at].stats.eligible()));
-    let same: Vec<_> = same.into_iter().filter(|_| *level >= Level::Warn).map(name).collect();
+    let CaseVerdict { level, text, cause, .. } = &verdicts[worst];
+    let is_same = |at: &usize| *at != worst && verdicts[*at].level == *level && *level >= Level::Warn;
+    let same: Vec<_> = order.into_iter().filter(is_same).map(name).collect();
     let text = match cases.len() {
         1 => text.clone(),
         _ if same.is_empty() => format!("{}: {}", name(worst), uncapitalised(text)),
@@ -151,12 +116,12 @@ pub(crate) fn of(open: u64, cases: &[Case<'_>], judged: &[Judged]) -> (Verdict, 
     (verdict, Some(worst))
 }
 
-fn judge(case: &Case<'_>) -> Judged {
+fn judge(case: &Case<'_>) -> CaseVerdict {
     let Case { stats, use_case, targets, .. } = case;
     if stats.eligible() == 0 {
         let text = "No stream is eligible for a verdict: users ended the streams, or the probe could not see \
                     their content.";
-        return Judged { level: Level::None, text: text.to_owned(), missed: None, cause: None };
+        return CaseVerdict { level: Level::None, text: text.to_owned(), missed: None, cause: None };
     }
     let failures = Failures::of(stats, targets);
     let speed = Speed::of(stats, targets);
@@ -186,7 +151,7 @@ fn judge(case: &Case<'_>) -> Judged {
     }
     sentences.extend(cause.as_ref().map(MainCause::describe));
     let text: Vec<_> = sentences.iter().map(|sentence| format!("{}.", capitalised(sentence))).collect();
-    Judged { level, text: text.join(" "), missed, cause }
+    CaseVerdict { level, text: text.join(" "), missed, cause }
 }
 
 /// The level by waits and failures alone.
@@ -207,9 +172,6 @@ fn nothing(open: u64) -> String {
         more => format!("No stream ended in this period; {} are in flight.", grouped(more)),
     }
 }
-
-/// With fewer streams, a percentile or a share says little.
-const FEW: u64 = 30;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use super::{reader, samples};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::WindowStats;
+use crate::config::token::AllSites;
 use crate::report::stream_id::StreamId;
 use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
@@ -125,16 +126,17 @@ impl Backend<'_> {
         }
     }
 
-    /// All counters since the store was created.
-    pub(crate) fn counts(&self) -> Result<Counts, StoreError> {
-        match self {
-            Self::File { connection, .. } => reader::counts(connection),
-            Self::Cluster(tables) => Ok(tables.ingest_totals()?.counts),
-        }
+    /// Counters of the sites that the filter selects, since the store was created.
+    pub(crate) fn counts(&self, filter: &Filter) -> Result<Counts, StoreError> {
+        let counts = match self {
+            Self::File { connection, .. } => reader::counts(connection)?,
+            Self::Cluster(tables) => tables.ingest_totals()?.counts,
+        };
+        Ok(counts.of_sites(|site| filter.selects_site(site)))
     }
 
-    /// Counters and the number of finalized streams, from one snapshot.
-    pub(crate) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
+    /// Counters and the number of finalized streams, from one snapshot. Most are not by site.
+    pub(crate) fn ingest_totals(&self, _: AllSites) -> Result<IngestTotals, StoreError> {
         match self {
             // This collector may have been one of several before.
             Self::File { connection, .. } => Ok(reader::ingest_totals(connection)?.merged_over_peers()),
@@ -179,11 +181,11 @@ impl Backend<'_> {
         }
     }
 
-    /// One stored report.
-    pub(crate) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+    /// One stored report, if the filter selects it.
+    pub(crate) fn one(&self, filter: &Filter, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
         match self {
-            Self::File { connection, stream_index } => stream_index.one(connection, id),
-            Self::Cluster(tables) => tables.one(id),
+            Self::File { connection, stream_index } => stream_index.one(connection, filter, id),
+            Self::Cluster(tables) => tables.one(filter, id),
         }
     }
 }

@@ -34,14 +34,20 @@ pub(super) fn with_series<'a>(number: &'a dyn ToSql, series: &'a Series) -> impl
 }
 
 /// A filter as a condition on a row of `series`. Its parameters follow `before` others: see [`with_filter`].
-pub(super) fn in_filter(before: usize) -> String {
+pub(super) fn in_filter(before: usize, filter: &Filter) -> String {
     let condition =
         |(dimension, at): (Dimension, usize)| format!("(?{at} IS NULL OR {} = ?{at})", dimension.name());
-    Dimension::all().zip(before + 1..).map(condition).collect::<Vec<_>>().join(" AND ")
+    let mut conditions: Vec<_> = Dimension::all().zip(before + 1..).map(condition).collect();
+    if let Some(sites) = filter.sites().names() {
+        let places = (before + Dimension::COUNT + 1..).zip(sites).map(|(at, _)| format!("?{at}"));
+        conditions.push(format!("site IN ({})", places.collect::<Vec<_>>().join(", ")));
+    }
+    conditions.join(" AND ")
 }
 
 /// Parameters of a statement with [`in_filter`].
 pub(super) fn with_filter<'a>(before: &[&'a dyn ToSql], filter: &'a Filter) -> impl Params {
     let values = filter.values().iter().map(|value| value as &dyn ToSql);
-    params_from_iter(before.iter().copied().chain(values).collect::<Vec<_>>())
+    let sites = filter.sites().names().into_iter().flatten().map(|site| site as &dyn ToSql);
+    params_from_iter(before.iter().copied().chain(values).chain(sites).collect::<Vec<_>>())
 }

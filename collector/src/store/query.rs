@@ -10,21 +10,47 @@ use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
+use crate::aggregate::operation::Operation;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
+use crate::config::token::AllowedSites;
 
-/// The value of each dimension that a query selects. `None` selects all values.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Filter([Option<String>; Dimension::COUNT]);
+/// The streams that a query selects: those of the sites that its reader may see, with certain values of dimensions.
+/// No query can be asked without saying which sites these are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Filter {
+    /// `None` selects all values of a dimension.
+    values: [Option<String>; Dimension::COUNT],
+    sites: AllowedSites,
+}
 
 impl Filter {
-    pub(crate) const fn new(values: [Option<String>; Dimension::COUNT]) -> Self {
-        Self(values)
+    pub(crate) const fn new(values: [Option<String>; Dimension::COUNT], sites: AllowedSites) -> Self {
+        Self { values, sites }
+    }
+
+    /// All streams of the sites.
+    pub(crate) const fn of_sites(sites: AllowedSites) -> Self {
+        Self::new([const { None }; Dimension::COUNT], sites)
     }
 
     /// All values, in the order of columns.
     pub(super) const fn values(&self) -> &[Option<String>; Dimension::COUNT] {
-        &self.0
+        &self.values
+    }
+
+    /// The sites that the reader may see, whether or not a value selects one of them.
+    pub(crate) const fn sites(&self) -> &AllowedSites {
+        &self.sites
+    }
+
+    /// Whether it selects streams of the site.
+    pub(crate) fn selects_site(&self, site: &str) -> bool {
+        self.sites.allows(site) && self[Dimension::Site].as_ref().is_none_or(|selected| selected == site)
+    }
+
+    pub(super) fn selects_everything(&self) -> bool {
+        self.sites == AllowedSites::All && self.restricted().next().is_none()
     }
 
     pub(crate) fn with(mut self, dimension: Dimension, value: impl Into<String>) -> Self {
@@ -42,13 +68,20 @@ impl Index<Dimension> for Filter {
     type Output = Option<String>;
 
     fn index(&self, dimension: Dimension) -> &Option<String> {
-        &self.0[dimension as usize]
+        &self.values[dimension as usize]
     }
 }
 
 impl IndexMut<Dimension> for Filter {
     fn index_mut(&mut self, dimension: Dimension) -> &mut Option<String> {
-        &mut self.0[dimension as usize]
+        &mut self.values[dimension as usize]
+    }
+}
+
+#[cfg(test)]
+impl Default for Filter {
+    fn default() -> Self {
+        Self::of_sites(AllowedSites::All)
     }
 }
 
@@ -106,6 +139,13 @@ pub(crate) struct SeriesSnapshot {
     pub(crate) total: CumulativeStats,
     /// Mean time per output token in the newest windows. `None` if none of their streams has one.
     pub(crate) mean_tpot_ms: Option<f64>,
+}
+
+/// Cumulative statistics of streams with the same labels, response model and operation.
+pub(crate) struct SeriesTotal {
+    pub(crate) series: Series,
+    pub(crate) operation: Operation,
+    pub(crate) total: CumulativeStats,
 }
 
 /// Which windows a query selects.

@@ -5,18 +5,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags};
 
 use super::dimension_columns::{in_filter, series, with_filter};
 use super::range_cover::range_cover;
+use crate::aggregate::blob_encoding::UnreadableBlob;
 use crate::aggregate::cumulative_stats::CumulativeStats;
-use crate::aggregate::dimension::{Dimension, UNKNOWN, columns};
+use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::internal_metrics::{CountKey, Counts, Kind};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::series::SeriesId;
+use crate::aggregate::operation::Operation;
+use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::WindowStats;
 use crate::store::error::StoreError;
-use crate::store::query::{IngestTotals, MetricsSnapshot, SeriesSnapshot, WindowsQuery};
+use crate::store::query::{IngestTotals, MetricsSnapshot, SeriesSnapshot, SeriesTotal, WindowsQuery};
 use crate::store::rollups::key::GroupByMask;
 
 /// Opens a read-only connection.
@@ -37,7 +39,7 @@ pub(crate) fn windows<const N: usize>(
     // One snapshot, because the rollup thread completes hours and deletes minutes concurrently.
     let snapshot = connection.unchecked_transaction()?;
     let values: String = by.iter().map(|dimension| format!(", {}", dimension.name())).collect();
-    let in_filter = in_filter(4);
+    let in_filter = in_filter(4, filter);
     let minutes_of = format!(
         "SELECT minute, stats{values} FROM windows CROSS JOIN series ON series.id = windows.series
          WHERE ?1 IS NOT NULL AND ?2 = 1 AND minute >= ?3 AND minute < ?4 AND {in_filter}"
@@ -102,38 +104,64 @@ pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, Sto
 /// token.
 pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
+    let mut series: Vec<SeriesSnapshot> = Vec::new();
+    each_total(connection, |SeriesTotal { series: found, total, .. }| {
+        let labels = found.labels_only();
+        match series.last_mut() {
+            // Statistics by response model and operation follow each other.
+            Some(last) if last.series == labels => last.total.merge(&total),
+            _ => series.push(SeriesSnapshot {
+                mean_tpot_ms: means.get(&labels).copied(),
+                series: labels,
+                total,
+            }),
+        }
+        Ok(())
+    })?;
+    Ok(MetricsSnapshot { series, counts: counts(connection)? })
+}
+
+/// All cumulative statistics, by response model and operation as far as they are split.
+pub(crate) fn totals(connection: &Connection) -> Result<Vec<SeriesTotal>, StoreError> {
+    let mut totals = Vec::new();
+    each_total(connection, |total| {
+        totals.push(total);
+        Ok(())
+    })?;
+    Ok(totals)
+}
+
+fn each_total(
+    connection: &Connection,
+    mut each: impl FnMut(SeriesTotal) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT id, total, {} FROM totals JOIN series ON series.id = totals.series ORDER BY {}",
+        "SELECT operation, total, {} FROM totals JOIN series ON series.id = totals.series ORDER BY {}",
         columns(Dimension::all()),
         columns(Dimension::labels())
     ))?;
     let mut rows = statement.query([])?;
-    let mut series = Vec::new();
     while let Some(row) = rows.next()? {
-        series.push(SeriesSnapshot {
-            series: self::series(row, 2)?,
-            mean_tpot_ms: means.get(&row.get(0)?).copied(),
-            total: CumulativeStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?,
-        });
+        let total = CumulativeStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        let operation = Operation::of_stored(row.get(0)?).ok_or(UnreadableBlob)?;
+        each(SeriesTotal { series: series(row, 2)?, operation, total })?;
     }
-    Ok(MetricsSnapshot { series, counts: counts(connection)? })
+    Ok(())
 }
 
-/// Mean time per output token, by series of cumulative statistics.
-fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<SeriesId, f64>, StoreError> {
-    let is_whole = Dimension::window_only().map(|dimension| format!(" AND whole.{} = ?2", dimension.name()));
+/// Mean time per output token, by labels.
+fn mean_tpots(connection: &Connection, from: i64) -> Result<HashMap<Series, f64>, StoreError> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT whole.id, stats FROM windows JOIN series AS part ON part.id = windows.series
-         JOIN series AS whole USING ({}) WHERE minute >= ?1{}",
-        columns(Dimension::labels()),
-        is_whole.collect::<String>()
+        "SELECT stats, {} FROM windows JOIN series ON series.id = windows.series WHERE minute >= ?1",
+        columns(Dimension::all())
     ))?;
-    let mut rows = statement.query(params![from, UNKNOWN])?;
-    let mut sums: HashMap<SeriesId, (f64, u64)> = HashMap::new();
+    let mut rows = statement.query([from])?;
+    let mut sums: HashMap<Series, (f64, u64)> = HashMap::new();
     while let Some(row) = rows.next()? {
-        let stats = WindowStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        let stats = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
+        let stats = WindowStats::decode_only(stats, &[Metric::Tpot])?;
         let tpot = stats.histogram(Metric::Tpot);
-        let (sum, count) = sums.entry(row.get(0)?).or_default();
+        let (sum, count) = sums.entry(series(row, 1)?.labels_only()).or_default();
         *sum += tpot.sum();
         *count += tpot.count();
     }

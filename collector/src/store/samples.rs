@@ -7,7 +7,7 @@ use super::dimension_columns::{in_filter, with_filter};
 use crate::aggregate::sampling::{SampleChanges, SampleKind, StoredSample};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
-use crate::store::query::{SamplesQuery, StoredStream, StreamsPage};
+use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsPage};
 use crate::time::day_of;
 
 /// A page of samples: slowest first for the slowest streams, newest first for the other kinds.
@@ -25,7 +25,7 @@ pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<Stre
          WHERE day BETWEEN ?1 AND ?2 AND kinds & ?3 AND received_ms >= ?4 AND received_ms < ?5
            AND (?6 IS NULL OR outcome = ?6) AND {}
          ORDER BY {order} DESC, stream LIMIT ?7 OFFSET ?8",
-        in_filter(before.len())
+        in_filter(before.len(), &asked.filter)
     ))?;
     let streams = statement.query_map(with_filter(&before, &asked.filter), stored)?;
     let mut streams = streams.collect::<Result<Vec<_>, _>>()?;
@@ -35,11 +35,19 @@ pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<Stre
     Ok(StreamsPage { streams, next })
 }
 
-/// One sampled stream.
-pub(super) fn one(connection: &Connection, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
-    let query = "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
-        WHERE stream = ?1 ORDER BY day DESC LIMIT 1";
-    Ok(connection.prepare_cached(query)?.query_row([id.to_be_bytes()], stored).optional()?)
+/// One sampled stream, if the filter selects it.
+pub(super) fn one(
+    connection: &Connection,
+    filter: &Filter,
+    id: StreamId,
+) -> Result<Option<StoredStream>, StoreError> {
+    let query = format!(
+        "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
+         WHERE stream = ?1 AND {} ORDER BY day DESC LIMIT 1",
+        in_filter(1, filter)
+    );
+    let mut statement = connection.prepare_cached(&query)?;
+    Ok(statement.query_row(with_filter(&[&id.to_be_bytes()], filter), stored).optional()?)
 }
 
 /// The samples of a site and day.
@@ -127,6 +135,7 @@ mod tests {
         assert_eq!(of_day(&connection, "shop", 7).unwrap(), []);
         assert_eq!(of_day(&connection, "shop", 8).unwrap(), [kept(2)]);
         assert_eq!(of_day(&connection, "else", 8).unwrap(), []);
-        assert!(one(&connection, 1).unwrap().is_none() && one(&connection, 2).unwrap().is_some());
+        let all = Filter::default();
+        assert!(one(&connection, &all, 1).unwrap().is_none() && one(&connection, &all, 2).unwrap().is_some());
     }
 }

@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 9] = [
+const LAYOUTS: [&str; 10] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -175,6 +175,15 @@ const LAYOUTS: [&str; 9] = [
     CREATE UNIQUE INDEX labels_by_values ON labels (kept, site, use_case, provider, model, country);
     ALTER TABLE spans RENAME COLUMN countries TO window_only;
     UPDATE spans SET window_only = 8 * window_only;
+",
+    // Existing totals are of the first operation.
+    "
+    ALTER TABLE totals RENAME TO totals_before;
+    CREATE TABLE totals (
+        series INTEGER NOT NULL, operation INTEGER NOT NULL, total BLOB NOT NULL,
+        PRIMARY KEY (series, operation));
+    INSERT INTO totals SELECT series, 0, total FROM totals_before;
+    DROP TABLE totals_before;
 ",
 ];
 

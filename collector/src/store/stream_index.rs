@@ -1,15 +1,15 @@
 //! Index of single streams for queries: memory lists them, the journal contains their reports.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::dimension_columns::{in_filter, with_filter};
+use super::dimension_columns::{in_filter, series_of, with_filter};
 use super::samples;
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::dimension::UNKNOWN;
-use crate::aggregate::series::SeriesId;
+use crate::aggregate::series::{Series, SeriesId};
 use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
@@ -33,6 +33,20 @@ impl StreamIndex {
         let series = series_in(connection, filter)?;
         let streams = self.streams();
         Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
+    }
+
+    /// Number of streams that are not finalized, by the labels of Prometheus.
+    pub(crate) fn open_by_labels(&self, connection: &Connection) -> Result<HashMap<Series, u64>, StoreError> {
+        let mut by_id: HashMap<SeriesId, u64> = HashMap::new();
+        self.streams().open().for_each(|stream| *by_id.entry(stream.series).or_default() += 1);
+        let mut by_labels = HashMap::new();
+        for (id, count) in by_id {
+            // A new series may not be in the store yet.
+            if let Some(series) = series_of(connection, id).optional()? {
+                *by_labels.entry(series.labels_only()).or_default() += count;
+            }
+        }
+        Ok(by_labels)
     }
 
     /// Activity within `ms` before `now_ms`.
@@ -86,15 +100,18 @@ impl StreamIndex {
         Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
     }
 
-    /// One stored report: from the newest reports or from the samples.
+    /// One stored report, if the filter selects it: from the newest reports or from the samples.
     pub(crate) fn one(
         &self,
         connection: &Connection,
+        filter: &Filter,
         id: StreamId,
     ) -> Result<Option<StoredStream>, StoreError> {
-        let found = self.streams().get(id).filter(|(_, stream)| !stream.owned_by_peer());
+        let series = series_in(connection, filter)?;
+        let is_asked = |stream: &Stream| !stream.owned_by_peer() && series.holds(stream.series);
+        let found = self.streams().get(id).filter(|(_, stream)| is_asked(stream));
         let newest = found.map_or(Ok(None), |(_, stream)| self.read(connection, &stream))?;
-        newest.map_or_else(|| samples::one(connection, id), |newest| Ok(Some(newest)))
+        newest.map_or_else(|| samples::one(connection, filter, id), |newest| Ok(Some(newest)))
     }
 
     /// Whether the registry has the stream.
@@ -152,10 +169,10 @@ impl SeriesIn {
 }
 
 fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
-    if *filter == Filter::default() {
+    if filter.selects_everything() {
         return Ok(SeriesIn::All);
     }
-    let query = format!("SELECT id FROM series WHERE {}", in_filter(0));
+    let query = format!("SELECT id FROM series WHERE {}", in_filter(0, filter));
     let mut statement = connection.prepare_cached(&query)?;
     let ids = statement.query_map(with_filter(&[], filter), |row| row.get(0))?;
     Ok(SeriesIn::These(ids.collect::<Result<_, _>>()?))

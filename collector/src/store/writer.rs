@@ -27,7 +27,7 @@ use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{SeqNo, Stream};
 use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::sampling::StoredSample;
-use crate::aggregate::series::{Series, SeriesId};
+use crate::aggregate::series::{CumulativeKey, Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{self, Sync};
@@ -245,9 +245,11 @@ impl StoredState for Writer {
         Ok(Window { stats, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<CumulativeStats, StoreError> {
-        let mut statement = self.connection.prepare_cached("SELECT total FROM totals WHERE series = ?1")?;
-        let found: Option<Vec<u8>> = statement.query_row([series], |row| row.get(0)).optional()?;
+    fn total(&self, key: CumulativeKey) -> Result<CumulativeStats, StoreError> {
+        let query = "SELECT total FROM totals WHERE series = ?1 AND operation = ?2";
+        let mut statement = self.connection.prepare_cached(query)?;
+        let key = params![key.series, key.operation.stored_as()];
+        let found: Option<Vec<u8>> = statement.query_row(key, |row| row.get(0)).optional()?;
         Ok(found.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(&bytes))?)
     }
 
@@ -292,10 +294,10 @@ fn write_counted(
             outbox.execute(params![key.minute, key.series, mark])?;
         }
     }
-    let mut total =
-        transaction.prepare_cached("INSERT OR REPLACE INTO totals (series, total) VALUES (?1, ?2)")?;
-    for (series, value) in &mut changes.cumulative {
-        total.execute(params![*series, value.encode()])?;
+    let mut total = transaction
+        .prepare_cached("INSERT OR REPLACE INTO totals (series, operation, total) VALUES (?1, ?2, ?3)")?;
+    for (key, value) in &mut changes.cumulative {
+        total.execute(params![key.series, key.operation.stored_as(), value.encode()])?;
     }
     let mut count = transaction
         .prepare_cached("INSERT OR REPLACE INTO counts (kind, site, word, n) VALUES (?1, ?2, ?3, ?4)")?;

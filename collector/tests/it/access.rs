@@ -1,14 +1,17 @@
 //! Who may read what.
 
+use std::time::Instant;
+
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use collector::Secret;
+use collector::Scope;
 
-use crate::harness::{Answer, TestCollector, beacon_request};
+use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 
 const TOKEN: &str = "0123456789abcdef0123";
+const SCRAPER: &str = "scraper-0123456789";
 
-const DATA: [&str; 13] = [
+const QUERIES: [&str; 14] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
@@ -17,11 +20,12 @@ const DATA: [&str; 13] = [
     "/v1/compare",
     "/v1/abandonment",
     "/v1/integrity",
+    "/v1/slo",
+    "/v1/alerts",
     "/v1/streams",
     "/v1/streams/00000000000000000000000000000001",
     "/v1/accounting",
     "/v1/live",
-    "/metrics",
 ];
 
 async fn ask(collector: &TestCollector, path: &str, headers: &[(&str, &str)]) -> Answer {
@@ -30,10 +34,28 @@ async fn ask(collector: &TestCollector, path: &str, headers: &[(&str, &str)]) ->
     collector.send(request.body(Body::empty()).unwrap()).await
 }
 
+async fn ask_with(collector: &TestCollector, path: &str, token: &str) -> Answer {
+    ask(collector, path, &[("host", "rum.example"), ("authorization", &format!("Bearer {token}"))]).await
+}
+
+/// With a token for people and one for Prometheus.
+fn with_tokens() -> TestCollector {
+    TestCollector::with(|config| {
+        let mut scraper = token("prometheus", SCRAPER);
+        scraper.scopes = vec![Scope::Metrics];
+        config.tokens = vec![token("ops", TOKEN), scraper];
+    })
+}
+
+/// Answered, if only by the word that there is no such stream.
+fn is_answered(answer: &Answer) -> bool {
+    answer.status == StatusCode::OK || answer.body.contains("unknown_stream")
+}
+
 #[tokio::test]
-async fn without_a_token_only_loopback_requests_are_answered() {
+async fn without_tokens_only_loopback_requests_are_answered() {
     let collector = TestCollector::new();
-    for path in DATA {
+    for path in QUERIES.into_iter().chain(["/metrics"]) {
         for host in
             ["evil.example", "evil.example:8787", "127.0.0.1.evil.example", "localhost@evil.example", ""]
         {
@@ -41,58 +63,111 @@ async fn without_a_token_only_loopback_requests_are_answered() {
         }
         ask(&collector, path, &[]).await.refused(403, "foreign_host");
         for host in ["localhost:8787", "127.0.0.1", "[::1]:1"] {
-            let status = ask(&collector, path, &[("host", host)]).await.status;
-            assert!(status == StatusCode::OK || path.contains("0001"), "{path} {status}");
+            let answer = ask(&collector, path, &[("host", host)]).await;
+            assert!(is_answered(&answer), "{path} {}", answer.status);
         }
     }
 }
 
 #[tokio::test]
-async fn a_configured_token_is_required_by_every_data_route() {
-    let collector = TestCollector::with(|config| config.admin_token = Some(Secret::from(TOKEN)));
-    let longer = format!("Bearer {TOKEN}x");
-    for path in DATA {
-        for shown in
-            ["", "Bearer", "Bearer ", "Bearer 0123456789abcdef012", longer.as_str(), TOKEN, "Basic 0123"]
-        {
-            let headers = [("host", "localhost"), ("authorization", shown)];
-            let answer = ask(&collector, path, &headers).await;
+async fn a_request_without_a_token_is_refused() {
+    let collector = with_tokens();
+    for path in QUERIES.into_iter().chain(["/metrics"]) {
+        for shown in ["", "Bearer", TOKEN, "Basic 0123"] {
+            let answer = ask(&collector, path, &[("host", "localhost"), ("authorization", shown)]).await;
             answer.refused(401, "unauthorized");
             assert_eq!(answer.headers["www-authenticate"], "Bearer");
-        }
-        for scheme in ["Bearer", "bearer"] {
-            let shown = format!("{scheme} {TOKEN}");
-            let headers = [("host", "rum.example"), ("authorization", shown.as_str())];
-            let answer = ask(&collector, path, &headers).await;
-            assert!(answer.status == StatusCode::OK || path.contains("0001"), "{path} {}", answer.status);
             assert_eq!(answer.headers["cache-control"], "no-store");
         }
     }
 }
 
 #[tokio::test]
-async fn a_reader_has_a_token_of_its_own() {
-    let collector = TestCollector::with(|config| {
-        config.admin_token = Some(Secret::from(TOKEN));
-        config.read_tokens = vec![Secret::from("reader-one-0123456"), Secret::from("reader-two-0123456")];
-    });
-    for (shown, status) in [
-        ("reader-one-0123456", 200),
-        ("reader-two-0123456", 200),
-        (TOKEN, 200),
-        ("reader-one-012345", 401),
-        ("reader-one-0123456reader-two-0123456", 401),
-    ] {
-        let answer =
-            ask(&collector, "/v1/summary", &[("authorization", format!("Bearer {shown}").as_str())]).await;
-        assert_eq!(answer.status.as_u16(), status, "{shown}");
-        assert_eq!(answer.headers["cross-origin-resource-policy"], "same-origin");
+async fn a_wrong_token_is_refused() {
+    let collector = with_tokens();
+    for wrong in
+        ["", "0123456789abcdef012", "0123456789abcdef0123x", "0123456789abcdef0123scraper-0123456789"]
+    {
+        let answer = ask_with(&collector, "/v1/summary", wrong).await;
+        answer.refused(401, "wrong_token");
+        assert_eq!(answer.headers["www-authenticate"], "Bearer");
+    }
+}
+
+#[tokio::test]
+async fn a_token_reads_what_its_scopes_name() {
+    let collector = with_tokens();
+    for path in QUERIES {
+        for scheme in ["Bearer", "bearer"] {
+            let shown = format!("{scheme} {TOKEN}");
+            let headers = [("host", "rum.example"), ("authorization", shown.as_str())];
+            let answer = ask(&collector, path, &headers).await;
+            assert!(is_answered(&answer), "{path} {}", answer.status);
+            assert_eq!(answer.headers["cache-control"], "no-store");
+            assert_eq!(answer.headers["cross-origin-resource-policy"], "same-origin");
+        }
+        ask_with(&collector, path, SCRAPER).await.refused(403, "missing_scope");
+    }
+    let message = ask_with(&collector, "/metrics", TOKEN).await.refused(403, "missing_scope");
+    assert!(message.contains("`metrics`"), "{message}");
+    assert_eq!(ask_with(&collector, "/metrics", SCRAPER).await.status, StatusCode::OK);
+}
+
+/// Asks with a wrong token until the network has shown too many.
+async fn exhaust(collector: &TestCollector) {
+    let asked = Instant::now();
+    while asked.elapsed() < TIMEOUT {
+        let answer = ask_with(collector, "/v1/summary", "a-wrong-token-of-26-bytes").await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            answer.refused(429, "too_many_wrong_tokens");
+            assert_eq!(answer.headers["retry-after"], "1");
+            return;
+        }
+        answer.refused(401, "wrong_token");
+    }
+    panic!("wrong tokens are never limited");
+}
+
+#[tokio::test]
+async fn too_many_wrong_tokens_stop_further_guesses() {
+    let collector = with_tokens();
+    for _ in 0..100 {
+        assert_eq!(ask_with(&collector, "/v1/summary", TOKEN).await.status, StatusCode::OK);
+    }
+    exhaust(&collector).await;
+    // The right one too: a guess must not learn that it is right.
+    ask_with(&collector, "/v1/summary", TOKEN).await.refused(429, "too_many_wrong_tokens");
+    let asked = Instant::now();
+    while ask_with(&collector, "/v1/summary", TOKEN).await.status != StatusCode::OK {
+        assert!(asked.elapsed() < TIMEOUT, "the limit ends");
+    }
+}
+
+#[tokio::test]
+async fn refused_access_is_counted_by_reason() {
+    let collector = with_tokens();
+    ask(&collector, "/v1/summary", &[]).await.refused(401, "unauthorized");
+    for _ in 0..2 {
+        ask_with(&collector, "/v1/summary", "a-wrong-token-of-26-bytes").await.refused(401, "wrong_token");
+    }
+    ask_with(&collector, "/v1/summary", SCRAPER).await.refused(403, "missing_scope");
+    let asked = Instant::now();
+    loop {
+        let metrics = ask_with(&collector, "/metrics", SCRAPER).await.body;
+        let counted = |reason: &str, count: u32| {
+            metrics.contains(&format!("llm_rum_access_refused_total{{reason=\"{reason}\"}} {count}\n"))
+        };
+        if counted("unauthorized", 1) && counted("wrong_token", 2) && counted("missing_scope", 1) {
+            assert!(counted("too_many_wrong_tokens", 0), "from 0 on: {metrics}");
+            return;
+        }
+        assert!(asked.elapsed() < TIMEOUT, "{metrics}");
     }
 }
 
 #[tokio::test]
 async fn pages_and_health_need_no_token() {
-    let collector = TestCollector::with(|config| config.admin_token = Some(Secret::from(TOKEN)));
+    let collector = with_tokens();
     for path in ["/", "/healthz", "/readyz"] {
         assert_eq!(ask(&collector, path, &[("host", "rum.example")]).await.status, StatusCode::OK, "{path}");
     }

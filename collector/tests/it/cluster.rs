@@ -7,11 +7,13 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Instant;
 
+use axum::body::Body;
+use axum::http::Request;
 use beacon::StreamReport;
-use collector::ClickHouse;
+use collector::{ClickHouse, Config};
 use serde_json::json;
 
-use crate::harness::{TIMEOUT, TestCollector, stream};
+use crate::harness::{TIMEOUT, TestCollector, stream, token};
 
 /// A ClickHouse without rows that answers no question before so many have come.
 fn clickhouse(at_once: usize) -> String {
@@ -152,8 +154,45 @@ async fn clickhouse_queries_of_one_request_run_in_parallel() {
     }
 }
 
+#[tokio::test]
+async fn queries_of_a_limited_token_select_its_sites() {
+    let (tell, told) = mpsc::channel();
+    let tell = Mutex::new(tell);
+    let url = serve(move |statement| {
+        let _ended = tell.lock().unwrap().send(statement.to_owned());
+    });
+    let collector = in_cluster_with(url, |config| {
+        let mut limited = token("team", "limited-0123456789");
+        limited.sites = vec!["demo".to_owned()].into();
+        config.tokens = vec![limited];
+    });
+    for path in [
+        "/v1/streams".to_owned(),
+        "/v1/streams?sample=failed".to_owned(),
+        format!("/v1/streams/{:032x}", 1),
+        "/v1/live".to_owned(),
+        "/v1/summary?range=7d".to_owned(),
+    ] {
+        let request = Request::get(path).header("authorization", "Bearer limited-0123456789");
+        collector.send(request.body(Body::empty()).unwrap()).await;
+    }
+    let is_of_streams = |statement: &String| {
+        statement.starts_with("SELECT") && statement.contains("report") || statement.contains("latest")
+    };
+    let asked: Vec<_> = told.try_iter().filter(is_of_streams).collect();
+    assert!(asked.len() >= 6, "{asked:#?}");
+    for statement in asked {
+        assert!(statement.contains(" IN ('demo')"), "{statement}");
+    }
+}
+
 fn in_cluster(url: String) -> TestCollector {
+    in_cluster_with(url, |_| {})
+}
+
+fn in_cluster_with(url: String, change: impl FnOnce(&mut Config)) -> TestCollector {
     TestCollector::with(|config| {
+        change(config);
         config.store.clickhouse = Some(ClickHouse {
             url,
             database: "llm_rum".into(),

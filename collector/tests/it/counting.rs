@@ -266,7 +266,10 @@ async fn every_required_metric_and_bucket_is_there() {
         ("llm_tpot_seconds", "gauge"),
         ("llm_requests_total", "counter"),
         ("llm_generation_errors_total", "counter"),
+        ("llm_input_tokens_total", "counter"),
+        ("llm_rum_streams_with_usage_total", "counter"),
         ("llm_rum_streams_total", "counter"),
+        ("llm_rum_open_streams", "gauge"),
         ("llm_rum_broken_streams_total", "counter"),
         ("llm_rum_first_visible_duration_seconds", "histogram"),
         ("llm_rum_inter_chunk_latency_seconds", "histogram"),
@@ -276,6 +279,9 @@ async fn every_required_metric_and_bucket_is_there() {
         ("llm_rum_time_per_output_token_seconds", "histogram"),
         ("llm_rum_server_first_token_duration_seconds", "histogram"),
         ("llm_rum_first_token_overhead_seconds", "histogram"),
+        ("llm_rum_server_queue_seconds", "histogram"),
+        ("llm_rum_server_token_generation_seconds", "histogram"),
+        ("llm_rum_output_tokens_per_second", "histogram"),
         ("llm_rum_beacons_total", "counter"),
     ] {
         assert!(metrics.contains(&format!("# TYPE {name} {kind}\n")), "{name}");

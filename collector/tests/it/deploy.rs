@@ -18,7 +18,7 @@ fn the_example_configuration_is_good_but_for_its_token() {
     let said = Draft::parse(&example, std::iter::empty()).finish().unwrap_err().to_string();
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(
-        said.contains("`admin_token` is the public value of the example"),
+        said.contains("`tokens[0].token` is the public value of the example"),
         "nobody runs with a known token: {said}"
     );
     let own = example.replace("change-me-before-the-first-start", "0123456789abcdef");
@@ -34,7 +34,7 @@ fn the_rules_are_those_of_the_default_targets() {
 
 #[test]
 fn the_configuration_of_a_cluster_is_good() {
-    let token = ("LLM_RUM__ADMIN_TOKEN".to_owned(), "0123456789abcdef".to_owned());
+    let token = ("LLM_RUM__TOKENS".to_owned(), "[{ name = 'a', token = '0123456789abcdef' }]".to_owned());
     let password = ("LLM_RUM__STORE__CLICKHOUSE__PASSWORD".to_owned(), "secret".to_owned());
     let draft = Draft::read(Some(&file("cluster/llm-rum.toml")), [token, password].into_iter()).unwrap();
     let clickhouse = draft.finish().unwrap().store.clickhouse.unwrap();

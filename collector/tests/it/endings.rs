@@ -114,3 +114,27 @@ async fn the_abandonment_curve_counts_users_still_waiting() {
     let nobody = collector.json("/v1/abandonment?model=unheard-of").await;
     assert_eq!((&nobody["at_risk"], &nobody["points"]), (&json!(0), &json!([])));
 }
+
+#[tokio::test]
+async fn a_whole_response_counts_for_e2e_and_not_for_ttft() {
+    let collector = TestCollector::new();
+    let whole = |id| StreamReport {
+        ttft_ms: None,
+        ttfv_ms: None,
+        e2e_ms: Some(900.0),
+        close_ms: Some(900.0),
+        tpot_ms: None,
+        gaps: None,
+        ..stream(id, 100.0)
+    };
+    collector.report(&[stream(1, 100.0), whole(2), whole(3)]).await;
+    let summary = collector.until("/v1/summary", |summary| summary["streams"] == 3).await;
+    for wait in ["ttft", "ttfv"] {
+        assert_eq!(summary[wait]["n"], 1, "{wait}: {summary}");
+        assert_eq!(summary[wait]["km_adjusted"]["failed_before"], 0, "{wait}: {summary}");
+    }
+    assert_eq!(summary["e2e"]["n"], 3, "{summary}");
+    for ratio in ["availability", "integrity"] {
+        assert_eq!((&summary[ratio]["good"], &summary[ratio]["total"]), (&json!(3), &json!(3)), "{summary}");
+    }
+}

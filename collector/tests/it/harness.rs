@@ -9,7 +9,7 @@ use axum::http::header::HeaderMap;
 use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
 use beacon::{Histogram, Outcome, ServerTiming, StreamReport};
-use collector::{Collector, Config, app};
+use collector::{AllowedSites, Collector, Config, Scope, Secret, Token, app};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -158,6 +158,12 @@ impl Answer {
         assert_eq!(body["error"]["code"], code, "{}", self.body);
         body["error"]["message"].as_str().unwrap().to_owned()
     }
+}
+
+/// A token that may read everything but `/metrics`.
+pub(crate) fn token(name: &str, secret: &str) -> Token {
+    let token = Secret::from(secret);
+    Token { name: name.to_owned(), token, scopes: vec![Scope::Read], sites: AllowedSites::All }
 }
 
 pub(crate) fn beacon_request(key: &str) -> axum::http::request::Builder {

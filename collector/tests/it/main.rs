@@ -2,6 +2,7 @@
 //! die or to listen.
 
 mod access;
+mod auth_proxy;
 mod backup;
 mod cluster;
 mod counting;
@@ -14,6 +15,7 @@ mod harness;
 mod hostile;
 mod import;
 mod ingest;
+mod limited_token;
 mod live;
 mod operations;
 mod otlp;
@@ -26,6 +28,8 @@ mod running;
 mod samples;
 mod secrets;
 mod seeds;
+mod session;
 mod slo;
 mod snippet;
 mod space;
+mod throughput;

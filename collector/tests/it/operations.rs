@@ -76,8 +76,7 @@ impl Machine {
 
     fn until_streams(&self, count: u64) {
         let config = fs::read_to_string(self.root.path().join("etc/llm-rum/llm-rum.toml")).unwrap();
-        let token =
-            config.lines().find_map(|line| line.strip_prefix("admin_token = ")).unwrap().trim_matches('"');
+        let token = config.lines().find_map(|line| line.strip_prefix("token = ")).unwrap().trim_matches('"');
         assert_eq!(token.len(), 48, "the text made one");
         let ask = format!("GET /v1/summary HTTP/1.1\r\nhost: rum\r\nauthorization: Bearer {token}\r\n\r\n");
         let mut answer = Value::Null;

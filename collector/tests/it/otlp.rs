@@ -1,6 +1,6 @@
 //! What is pushed over OTLP/HTTP, read with the official crate by a receiver that answers as it is told to.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,12 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use beacon::StreamReport;
-use collector::{Config, Temporality};
+use collector::{Config, OtlpNames, Temporality};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
-use opentelemetry_proto::tonic::metrics::v1::{ExponentialHistogramDataPoint, metric, number_data_point};
+use opentelemetry_proto::tonic::metrics::v1::{
+    ExponentialHistogramDataPoint, NumberDataPoint, metric, number_data_point,
+};
 use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -225,4 +227,95 @@ async fn a_rejected_message_does_not_block_other_messages() {
     };
     tokio::time::timeout(TIMEOUT, all_is_told).await.expect("a message behind the one that is refused");
     assert_eq!(taken, [1], "once, while the other comes again with every push");
+}
+
+fn counter(push: &ExportMetricsServiceRequest, name: &str) -> Vec<(BTreeMap<String, String>, i64)> {
+    let metric::Data::Sum(sum) = data(push, name) else { panic!("a sum") };
+    let point = |point: &NumberDataPoint| match point.value {
+        Some(number_data_point::Value::AsInt(count)) => {
+            (point.attributes.iter().map(pair).collect::<BTreeMap<_, _>>(), count)
+        }
+        _ => panic!("a whole number"),
+    };
+    sum.data_points.iter().map(point).collect()
+}
+
+fn answered(id: u128, dialect: &'static str, response_model: Option<&'static str>) -> StreamReport {
+    StreamReport {
+        dialect: Some(dialect.into()),
+        response_model: response_model.map(Into::into),
+        ..stream(id, 100.0)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn points_have_the_response_model_and_the_operation() {
+    let (endpoint, mut pushes) = receiver(&[]).await;
+    let collector = TestCollector::with(pushing(&endpoint, Temporality::Cumulative));
+    let reports = [
+        answered(1, "openai_chat", Some("gpt-5-2026-08-01")),
+        answered(2, "openai_chat", Some("gpt-5-2026-11-01")),
+        answered(3, "openai_completions", Some("gpt-5-2026-11-01")),
+        answered(4, "ag_ui", None),
+    ];
+    collector.report(&reports).await;
+    let (_, _, push) = about(&mut pushes, 4).await;
+    let mut found: Vec<_> = counter(&push, "llm_rum.output_tokens")
+        .into_iter()
+        .map(|(attributes, count)| {
+            let of = |key: &str| attributes.get(key).cloned().unwrap_or_default();
+            assert_eq!(of("gen_ai.request.model"), "gpt-5");
+            (of("gen_ai.operation.name"), of("gen_ai.response.model"), count)
+        })
+        .collect();
+    found.sort();
+    let expected = [
+        ("chat", "gpt-5-2026-08-01", 11),
+        ("chat", "gpt-5-2026-11-01", 11),
+        ("invoke_agent", "", 11),
+        ("text_completion", "gpt-5-2026-11-01", 11),
+    ];
+    assert_eq!(found, expected.map(|(operation, model, count)| (operation.into(), model.into(), count)));
+    // Prometheus has one series of all of them.
+    let series = "{model=\"gpt-5\",provider=\"openai\",site=\"demo\",use_case=\"chat\"}";
+    assert_eq!(collector.metric(&format!("llm_requests_total{series}")).await, 4.0);
+    let first_token = format!("llm_first_token_duration_seconds_count{series}");
+    assert_eq!(collector.metric(&first_token).await, 4.0);
+    assert_eq!(collector.metric(&format!("llm_tpot_seconds{series}")).await, 0.04);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_follow_the_chosen_conventions() {
+    for (names, duration, tokens) in [
+        (OtlpNames::Operation, "gen_ai.client.operation.duration", "llm_rum.input_tokens"),
+        (
+            OtlpNames::Inference,
+            "gen_ai.client.inference.duration",
+            "gen_ai.client.inference.usage.input_tokens",
+        ),
+    ] {
+        let (endpoint, mut pushes) = receiver(&[]).await;
+        let collector = TestCollector::with(|config| {
+            pushing(&endpoint, Temporality::Cumulative)(config);
+            config.otlp.names = names;
+        });
+        collector.report(&[stream(1, 100.0)]).await;
+        let (_, _, push) = about(&mut pushes, 1).await;
+        assert_eq!(points(&push, duration)[0].count, 1, "{names:?}");
+        assert_eq!(counter(&push, tokens)[0].1, 8, "{names:?}");
+        let metrics = &push.resource_metrics[0].scope_metrics[0].metrics;
+        let renamed = metrics.iter().filter(|metric| metric.name.starts_with("gen_ai.client.operation."));
+        assert_eq!(renamed.count(), if names == OtlpNames::Operation { 3 } else { 0 });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_series_without_token_counts_has_no_token_point() {
+    let (endpoint, mut pushes) = receiver(&[]).await;
+    let collector = TestCollector::with(pushing(&endpoint, Temporality::Cumulative));
+    let unknown = StreamReport { input_tokens: None, output_tokens: None, tpot_ms: None, ..stream(1, 100.0) };
+    collector.report(&[unknown]).await;
+    let (_, _, push) = about(&mut pushes, 1).await;
+    assert_eq!(counter(&push, "llm_rum.output_tokens"), []);
+    assert_eq!(counter(&push, "llm_rum.input_tokens"), []);
 }

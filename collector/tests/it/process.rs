@@ -95,7 +95,7 @@ fn the_collector_refuses_the_network_without_a_token() {
     let folder = TempDir::new().unwrap();
     let refused = run(&["serve", "--listen", "0.0.0.0:0", "--data", folder.path().to_str().unwrap()]);
     assert!(!refused.status.success());
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("set `admin_token`"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("add a `[[tokens]]` table"));
 }
 
 #[test]
@@ -107,7 +107,9 @@ fn a_configuration_is_checked() {
         let mut check = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
         check.arg("check-config").arg(&file).env("RUST_BACKTRACE", "1").output().unwrap()
     };
-    assert!(check("admin_token = '0123456789abcdef'\nlisten = '0.0.0.0:8787'").status.success());
+    assert!(
+        check("listen = '0.0.0.0:8787'\n[[tokens]]\nname = 'a'\ntoken = '0123456789abcdef'").status.success()
+    );
     let bad = check("listen = '127.0.0.1:8787'\n[limits]\nmodles = 3\n");
     assert!(!bad.status.success());
     let said = String::from_utf8_lossy(&bad.stderr);

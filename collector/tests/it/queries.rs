@@ -109,8 +109,11 @@ async fn a_series_has_every_step_and_the_streams_in_the_last() {
     let collector = TestCollector::new();
     collector.report(&[stream(1, 800.0), stream(2, 800.0)]).await;
     let path = "/v1/timeseries?metric=ttft&range=6h&step=300";
-    let answer =
-        collector.until(path, |answer| answer["points"].as_array().unwrap().last().unwrap()["n"] == 2).await;
+    // A new step may have begun since the streams arrived.
+    let in_newest = |answer: &Value| {
+        answer["points"].as_array().unwrap().iter().rev().take(2).any(|point| point["n"] == 2)
+    };
+    let answer = collector.until(path, in_newest).await;
     let points = answer["points"].as_array().unwrap();
     assert!((72..=73).contains(&points.len()));
     assert_eq!(answer["step_ms"], 300_000);
@@ -338,8 +341,9 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     let answer = collector.get("/v1/breakdown?format=csv").await;
     assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
     let lines: Vec<_> = answer.body.split_terminator("\r\n").collect();
-    let adjusted = "km_adjusted_p50_ms,km_adjusted_p95_ms,km_adjusted_p99_ms,abandoned,failed_before";
-    let columns = "model,streams,share,n,p50_ms,p95_ms,p99_ms,integrity,goodput,errors,excess_share";
+    let adjusted =
+        "km_adjusted_p50_ms,km_adjusted_p90_ms,km_adjusted_p95_ms,km_adjusted_p99_ms,abandoned,failed_before";
+    let columns = "model,streams,share,n,p50_ms,p90_ms,p95_ms,p99_ms,integrity,goodput,errors,excess_share";
     assert_eq!(lines[0], format!("{columns},{adjusted}"));
     assert!(lines[1].starts_with("\"gpt-5\",4,0.666"), "{}", lines[1]);
     assert!(lines[2].starts_with("\"slow-model\",2,"), "{}", lines[2]);
@@ -348,19 +352,17 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     collector.until("/v1/summary", |summary| summary["streams"] == 7).await;
     let by_provider = collector.get("/v1/breakdown?by=provider&format=csv").await.body;
     assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
+    let rates = "requests_per_second,input_tokens_per_second,output_tokens_per_second,with_usage";
+    let over_time = format!("timestamp_ms,n,p50_ms,p90_ms,p95_ms,p99_ms,streams,errors,{adjusted},{rates}");
+    let both_sides = ["p50", "p90", "p95", "p99"]
+        .map(|q| ["client", "server", "overhead"].map(|side| format!("{side}_{q}_ms")).join(","));
     for (path, columns) in [
-        ("timeseries", &*format!("timestamp_ms,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}")),
-        (
-            "timeseries?metric=inter_chunk_latency",
-            &*format!("timestamp_ms,n,p50_ms,p95_ms,p99_ms,streams,errors,{adjusted}"),
-        ),
+        ("timeseries", &*over_time),
+        ("timeseries?metric=inter_chunk_latency", &*over_time),
         ("abandonment", "wait_ms,at_risk,share,lower,upper"),
         ("histogram", "lower_ms,upper_ms,count"),
         ("heatmap", "timestamp_ms,lower_ms,upper_ms,count"),
-        (
-            "compare",
-            "timestamp_ms,n,client_p50_ms,server_p50_ms,overhead_p50_ms,client_p95_ms,server_p95_ms,overhead_p95_ms",
-        ),
+        ("compare", &*format!("timestamp_ms,n,{}", both_sides.join(","))),
     ] {
         let with = if path.contains('?') { '&' } else { '?' };
         let body = collector.get(&format!("/v1/{path}{with}format=csv")).await.body;

@@ -63,7 +63,8 @@ async fn every_field_accepts_exactly_the_range_of_the_table() {
     let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
     let mut checked = 0;
     for (fields, may_be) in table() {
-        for field in fields.iter().filter(|field| **field != "defects") {
+        // `refusals.rs` checks the fields that are lists.
+        for field in fields.iter().filter(|field| !["defects", "marks"].contains(*field)) {
             if let Some(longest) = may_be.strip_prefix("up to ") {
                 let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
                 ingest.takes(field, &json!("x".repeat(longest))).await;

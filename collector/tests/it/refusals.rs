@@ -98,6 +98,12 @@ async fn an_impossible_field_is_named() {
         ("network_timing", json!({ "dns_ms": -5 })),
         ("page", json!({ "route": "r".repeat(257) })),
         ("defects", json!({ "stall": -1 })),
+        ("marks", json!([{ "name": "my medical history", "at_ms": 1 }])),
+        ("marks", json!([{ "name": "", "at_ms": 1 }])),
+        ("marks", json!([{ "name": "x".repeat(33), "at_ms": 1 }])),
+        ("marks", json!([{ "name": "retrieval", "at_ms": -1 }])),
+        ("marks", json!([{ "name": "retrieval" }])),
+        ("marks", json!(vec![json!({ "name": "retrieval", "at_ms": 1 }); 9])),
         ("rev", json!(-1)),
     ];
     for (field, value) in &cases {

@@ -74,11 +74,19 @@ impl Drop for Process {
     }
 }
 
-/// An answer with its head, in small letters.
+/// An answer with its head.
 pub(crate) struct Answered {
     pub(crate) status: u16,
-    pub(crate) head: String,
+    head: String,
     pub(crate) body: String,
+}
+
+impl Answered {
+    /// Value of a header, whose name is in small letters.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let pairs = self.head.lines().filter_map(|line| line.split_once(": "));
+        pairs.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    }
 }
 
 /// One connection, kept alive.
@@ -103,6 +111,11 @@ impl Client {
         Ok((status, body))
     }
 
+    pub(crate) fn whole_answer_to(&mut self, request: &str) -> Answered {
+        self.stream.get_mut().write_all(request.as_bytes()).unwrap();
+        self.whole_answer().unwrap()
+    }
+
     pub(crate) fn whole_answer(&mut self) -> std::io::Result<Answered> {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
@@ -112,7 +125,7 @@ impl Client {
         while line != "\r\n" {
             line.clear();
             self.stream.read_line(&mut line)?;
-            head.push_str(&line.to_ascii_lowercase());
+            head.push_str(&line);
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
             }

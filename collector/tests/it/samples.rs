@@ -1,7 +1,7 @@
 //! Samples that outlive the list of the newest streams: the slowest, the failed, and random ones.
 
-use beacon::{Outcome, StreamReport};
-use serde_json::Value;
+use beacon::{Mark, Outcome, StreamReport};
+use serde_json::{Value, json};
 
 use crate::harness::{TestCollector, stream};
 
@@ -87,4 +87,13 @@ async fn samples_are_listed_page_by_page_and_filtered() {
     assert_eq!(ids(&truncated), [5, 15]);
     assert!(ids(&collector.json("/v1/streams?sample=uniform&model=none").await).is_empty());
     collector.get("/v1/streams?sample=fastest").await.refused(400, "bad_query");
+}
+
+#[tokio::test]
+async fn marks_of_the_app_come_back_with_the_stream() {
+    let collector = TestCollector::new();
+    let mark = Mark { name: "retrieval".into(), at_ms: 41.5 };
+    collector.report(&[StreamReport { marks: vec![mark], ..stream(1, 100.0) }]).await;
+    let listed = collector.until("/v1/streams", |list| list["streams"][0].is_object()).await;
+    assert_eq!(listed["streams"][0]["marks"], json!([{ "name": "retrieval", "at_ms": 41.5 }]));
 }

@@ -46,12 +46,13 @@ fn no_secret_is_in_the_log_whatever_is_to_be_logged() {
     let folder = TempDir::new().unwrap();
     let (url, key) = (endpoint(), format!("pk_{SIGN}{SIGN}"));
     let config = format!(
-        "admin_token = '{}'\nread_tokens = ['{}']\n\
+        "[[tokens]]\nname = 'admin'\ntoken = '{}'\n\
+         [[tokens]]\nname = 'scraper'\ntoken = '{}'\nscopes = ['metrics']\n\
          [store.clickhouse]\nurl = '{url}'\npassword = '{}'\npublish_seconds = 1\n\
          [otlp]\nendpoint = '{url}'\nevery_seconds = 1\nheaders = {{ x-api-key = '{}' }}\n\
          [[sites]]\nname = 'shop'\nkeys = ['{key}']\norigins = ['loopback']\n",
         secret("admin"),
-        secret("reader"),
+        secret("scraper"),
         secret("clickhouse"),
         secret("otlp"),
     );
@@ -69,8 +70,21 @@ fn no_secret_is_in_the_log_whatever_is_to_be_logged() {
             format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
         process.connect().ask(&request).unwrap().0
     };
-    assert_eq!(ask("/metrics", "reader"), 200);
+    assert_eq!(ask("/metrics", "scraper"), 200);
     assert_eq!(ask("/v1/accounting", "nobody"), 401);
+    let sign_in = |token: &str| {
+        let body = json!({ "token": secret(token) }).to_string();
+        let head =
+            "POST /v1/session HTTP/1.1\r\nhost: rum\r\norigin: http://rum\r\ncontent-type: application/json";
+        let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        process.connect().whole_answer_to(&request)
+    };
+    let signed_in = sign_in("admin");
+    assert_eq!((signed_in.status, sign_in("nobody").status), (200, 401));
+    let cookie = signed_in.header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let request = format!("GET /v1/session HTTP/1.1\r\nhost: localhost\r\ncookie: {cookie}\r\n\r\n");
+    assert_eq!(process.connect().ask(&request).unwrap().0, 200);
     // What ClickHouse answers here is no answer to a question.
     assert!([200, 500, 503].contains(&ask("/v1/accounting", "admin")));
     let report = post(&json!({ "reports": [stream(1, 100.0)] }).to_string());
@@ -93,7 +107,9 @@ fn no_secret_is_in_the_log_whatever_is_to_be_logged() {
     process.signal("TERM");
     assert!(process.child.wait().unwrap().success());
     let log = fs::read_to_string(log).unwrap();
-    assert!(log.contains("Stopping: SIGTERM"), "{log}");
+    assert!(log.contains("Stopping: SIGTERM") && log.contains("Signed in with the token `admin`"), "{log}");
+    assert!(log.contains("Refused requests for data in the last second: wrong_token="), "{log}");
+    assert!(!log.contains(cookie.split_once('.').unwrap().1), "a session is as good as its token");
     let told: Vec<_> = log.lines().filter(|line| line.contains(SIGN)).collect();
     assert!(told.is_empty(), "{told:#?}");
 }

@@ -2,9 +2,8 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use collector::Secret;
 
-use crate::harness::{Answer, TestCollector};
+use crate::harness::{Answer, TestCollector, token};
 
 async fn ask(collector: &TestCollector, path: &str, host: &str) -> Answer {
     collector.send(Request::get(path).header("host", host).body(Body::empty()).unwrap()).await
@@ -35,8 +34,7 @@ async fn an_address_that_is_no_origin_is_refused() {
 
 #[tokio::test]
 async fn the_snippet_page_hides_the_key_from_unauthorized_readers() {
-    let token = Secret::from("0123456789abcdef0123");
-    let collector = TestCollector::with(|config| config.admin_token = Some(token));
+    let collector = TestCollector::with(|config| config.tokens = vec![token("ops", "0123456789abcdef0123")]);
     let page = ask(&collector, "/snippet", "rum.example").await;
     assert_eq!(page.status, 200);
     assert!(page.body.contains(r#"name="site" value="""#), "no key is given away: {}", page.body);

@@ -22,10 +22,10 @@ dialects! {
         openai_chat,
         openai_responses,
         anthropic,
-        gemini,
         ai_sdk_ui,
     }
     {
+        gemini,
         ollama,
         gemini_interactions,
         mistral_conversations,

@@ -40,6 +40,7 @@ enum Body {
     Unknown,
     Sequence,
     OpenArray,
+    ClosedArray,
 }
 
 impl Brackets {
@@ -48,12 +49,20 @@ impl Brackets {
         self.body == Body::OpenArray
     }
 
+    /// Whether the values stand side by side, without an array around them.
+    pub(super) fn is_sequence(&self) -> bool {
+        self.body == Body::Sequence
+    }
+
     /// Skips separators between values, and the brackets of an array around all of them.
     pub(super) fn skip_separators(&mut self, input: &mut &[u8]) {
         while let Some((&byte, rest)) = input.split_first() {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b',' | RECORD_SEPARATOR | 0xEF | 0xBB | 0xBF => {}
                 b'[' if self.body == Body::Unknown => self.body = Body::OpenArray,
+                b']' if matches!(self.body, Body::OpenArray | Body::ClosedArray) => {
+                    self.body = Body::ClosedArray;
+                }
                 b']' => self.body = Body::Sequence,
                 _ => {
                     if self.body == Body::Unknown {

@@ -41,6 +41,12 @@ impl JsonStream {
         self.brackets.is_none()
     }
 
+    /// Whether the texts are values with nothing around them: a single one is the whole body.
+    #[must_use]
+    pub(crate) fn has_bare_values(&self) -> bool {
+        self.brackets.as_ref().is_some_and(Brackets::is_sequence)
+    }
+
     /// Takes the next text off the front of `input`. `None` when the input is used up.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Option<Frame<'a>> {
         self.release_lent();

@@ -2,6 +2,7 @@
 
 export { eventSource } from "../extensions/event-source.js";
 export { lastWord } from "../extensions/fetch-later.js";
+export { marks } from "../extensions/marks.js";
 export { networkTiming } from "../extensions/network-timing.js";
 export { paint } from "../extensions/paint.js";
 export { probeOverhead } from "../extensions/probe-overhead.js";

@@ -77,12 +77,11 @@ function watchRequest(core, inspect, request) {
   /** As with fetch: see `../tap/tap.js`. */
   function inspectResponse({ status, responseURL }) {
     const type = request.getResponseHeader("content-type");
-    const failed = asked && status >= 400;
-    if (!(failed || asked > 1 || STREAMS.test(type) || (asked && !/\/json/.test(type)))) return end(FORGET);
+    if (!asked && !STREAMS.test(type)) return end(FORGET);
     if (!opened) open();
     const response = { status, url: responseURL, headers: { get: () => type } };
     for (const event of [HEADERS, READ]) emit(stream, event, response, performance.now());
-    if (failed) end(CLOSED);
+    if (asked && status >= 400) end(CLOSED);
   }
 
   function readText() {

@@ -3,7 +3,7 @@
 
 import { PAGE_GONE, UNSEEN } from "../session/end-reasons.js";
 import { BLINDLY, BLINDLY_OFFLINE } from "../session/outbox.js";
-import { createSession } from "../session/session.js";
+import { Session } from "../session/session.js";
 import { installTap, silent, uninstallTap } from "../tap/install.js";
 import { createRequestInspector } from "../tap/request-inspector.js";
 import { OPEN } from "../tap/tap-events.js";
@@ -195,8 +195,14 @@ function createProbe(options) {
   function startSession(made) {
     if (session || tap.sink_ == silent) return;
     watcher = made;
-    const describe = describer(options);
-    session = createSession(made, describe, guard, callFirstToken, callStreamEnd, enrich, made.memory && loadFull);
+    session = new Session(made, {
+      describe: describer(options),
+      guard,
+      onFirst: callFirstToken,
+      onEnd: callStreamEnd,
+      enrich,
+      loadFull: made.memory && loadFull,
+    });
     session.setHidden(document.hidden);
     tap.sink_ = handleEvent;
     for (const [stream, event, ...more] of tap.buffered_.splice(0))
@@ -209,7 +215,7 @@ function createProbe(options) {
     try {
       if (event == OPEN) {
         const sinceGesture = stream.time - gestureAt;
-        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? gestureAt : NaN;
+        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? gestureAt : undefined;
       }
       session.take(stream, event, value, time) || setTimer();
       // Even a loop over no extensions takes its time where the processor has lost the code since the last read.

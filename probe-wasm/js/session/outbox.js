@@ -1,5 +1,5 @@
 // Decides what goes to the collector when: bounds, bundling, retries, and the count of what had to be dropped. Time is
-// an argument. A report is its JSON, or an object that turns into it when it is sent.
+// an argument. A report is a function that makes its JSON when it is sent.
 
 /** Reports of streams that end together share a request. */
 export const DELAY_MS = 1000;
@@ -12,6 +12,14 @@ const MAX_RETRIES = 4;
 const FIRST_RETRY_MS = 1000;
 const MAX_DOUBLINGS = 6;
 const MAX_RETRY_AFTER_MS = 600_000;
+
+// Statuses of answers.
+
+const ACCEPTED = /^2/;
+/** The body is at fault, and would be refused again. With 408 and 429 it may be taken later. */
+const REFUSED = /^4(?!08|29)/;
+/** The collector asks to wait. */
+const BUSY = /429|503/;
 
 // How bodies go as the page is left: the collector's answer is not awaited.
 
@@ -66,8 +74,8 @@ export function createOutbox() {
   function body(blindly, fill) {
     const reports = [];
     let room = MAX_BODY_BYTES;
-    const add = (waiting) => {
-      const report = `${waiting}`;
+    const add = (make) => {
+      const report = make();
       // The app keeps it back.
       if (!report) return true;
       const bytes = new TextEncoder().encode(report).length;
@@ -75,7 +83,7 @@ export function createOutbox() {
       room -= bytes;
       return reports.push(report);
     };
-    const excess = waiting.findIndex((report) => !add(report));
+    const excess = waiting.findIndex((make) => !add(make));
     const taken = waiting.splice(0, excess < 0 ? MAX_WAITING : excess);
     due = waiting.length ? 0 : Infinity;
     fill(add);
@@ -96,14 +104,14 @@ export function createOutbox() {
   function answered(status, retryAfterMs, now, spread) {
     const taken = inFlight;
     inFlight = undefined;
-    if (/^2/.test(status)) {
+    if (ACCEPTED.test(status)) {
       failures = tries = 0;
       alone = Math.max(alone - taken.length, 0);
       return;
     }
     for (const reason in sentDrops) drop(reason, sentDrops[reason]);
-    if (/^4(?!08|29)/.test(status)) refused(taken, now);
-    else if (/429|503/.test(status) || tries++ < MAX_RETRIES) {
+    if (REFUSED.test(status)) refused(taken, now);
+    else if (BUSY.test(status) || tries++ < MAX_RETRIES) {
       const backoff = FIRST_RETRY_MS * 2 ** Math.min(failures++, MAX_DOUBLINGS) * (0.75 + spread / 2);
       notBefore = now + Math.max(backoff, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
       enqueue([...taken, ...waiting], now);

@@ -15,7 +15,8 @@ export const LINES = 1;
 export const OTHER = 2;
 
 export function contentKindOf(type) {
+  const is = (types) => RegExp(`^(${types})\\s*(;|$)`, "i").test(type);
+  if (!type || is("text/event-stream")) return EVENTS;
   // The event stream is a subtype of `text`, all others are of `application`.
-  const known = RegExp(`^(?:text/(?=e)|(application/)(?!e))(?:${STREAMS.source})\\s*(;|$)`, "i").exec(type);
-  return known?.[1] ? LINES : type && !known ? OTHER : EVENTS;
+  return is(`application/(?!event)(${STREAMS.source})`) ? LINES : OTHER;
 }

@@ -9,7 +9,10 @@ import { CHUNK } from "./tap-events.js";
  */
 export function bufferInto(buffer, room = 1e6) {
   return (stream, event, value, time) => {
-    stream.overflowed_ ||= (room -= 512 + (value?.length | 0)) < 0;
+    if (stream.overflowed_) return;
+    // Parsed JSON may have a `length` of any kind.
+    room -= 512 + (value?.length | 0);
+    stream.overflowed_ = room < 0;
     // The page may transfer the bytes before the probe sees them.
     if (!stream.overflowed_) buffer.push([stream, event, event == CHUNK ? value.slice() : value, time]);
   };

@@ -3,14 +3,16 @@
 import { STREAMS } from "./content-types.js";
 import { ASKS } from "./request-patterns.js";
 
-/** The app says that this is a stream: any response to it is watched, whatever its content type is. */
-const CHOSEN = 2;
-
 // The search for `ASKS` covers the head and the tail of the body, however long the prompt between them is.
 const EDGE_CHARS = 4096;
 
-/** The next token of JSON outside of a string, and the next escape or the end inside of one. */
-const TOKENS = [/\s*([,:"{}[\]]|-?\d[\d.eE+-]*|true|false|null)/y, /(\\.|")/gs];
+/** Clients of MCP accept a stream as well as JSON for each of their calls, few of which are of a model. */
+const ACCEPTS_JSON = /\/json\b(?!-)/;
+
+/** The next token of JSON outside of a string. */
+const TOKEN = /\s*([,:"{}[\]]|-?\d[\d.eE+-]*|true|false|null)/y;
+/** The next escape or the end inside of a string. */
+const IN_STRING = /(\\.|")/gs;
 /** The rest of the key `model` and its value, which must have the shape of a name (`NameShape` in `beacon`). */
 const MODEL = /model"\s*:\s*"(?=.{1,128}")((?:[._:/@+~#=-]*[a-zA-Z\d]+(?![a-zA-Z\d])){1,20})"/y;
 /** Bounds the time for a body of many small values. */
@@ -24,10 +26,11 @@ export function createRequestInspector(isStream) {
     stream.method ??= init?.method ?? input?.method;
     stream.model = modelOf(body);
     const text = `${body?.slice?.(0, EDGE_CHARS)}\n${body?.slice?.(-EDGE_CHARS)}`;
-    if (isStream?.(input, init)) return CHOSEN;
+    if (isStream?.(input, init) || ASKS.test(text)) return true;
     // With headers that cannot be sent, the call has failed by now.
     try {
-      return ASKS.test(text) || STREAMS.test(new Headers(headers).get("accept"));
+      const accepted = new Headers(headers).get("accept");
+      return STREAMS.test(accepted) && !ACCEPTS_JSON.test(accepted);
     } catch {}
   };
 }
@@ -40,15 +43,15 @@ export function createRequestInspector(isStream) {
 function modelOf(body) {
   if (!body?.startsWith?.("{")) return;
   let depth = 0;
-  let inString = 0;
+  let inString = false;
   let at = 0;
   for (let count = 0; count < MAX_TOKENS; count++) {
-    const pattern = TOKENS[inString];
+    const pattern = inString ? IN_STRING : TOKEN;
     pattern.lastIndex = at;
     const token = pattern.exec(body)?.[1];
     at = pattern.lastIndex;
     if (token == '"') {
-      inString ^= 1;
+      inString = !inString;
       MODEL.lastIndex = at;
       const model = inString && depth == 1 && MODEL.exec(body);
       if (model) return model[1];

@@ -35,8 +35,7 @@ export function createTap(sink, buffered, native) {
   function watchCall(fetch, self, args) {
     /**
      * The state of one call, which every function below gets. `latest_` is the last event that the sink got.
-     * `asked_` tells whether the request asks for a stream; over 1: the app says that any response to it is one.
-     * `wantsWhole_`: the app has asked for the whole body, so that the cancel of another branch ends nothing.
+     * `asked_`: the request asks for a stream. `wantsWhole_`: the app has asked for the whole body, so that the cancel of another branch ends nothing.
      */
     const call = { tap_: tap, stream: { time: tap.clock_.now(), bodies_: 1 }, emittedBytes_: 0 };
     const called = apply(fetch, self, args);
@@ -48,8 +47,10 @@ export function createTap(sink, buffered, native) {
 
 /** Events come in their order, and nothing follows one that ends the stream. */
 function emit(call, event, value) {
-  if (!event || (call.latest_ <= event && call.latest_ < CLOSED))
-    call.tap_.sink_(call.stream, (call.latest_ = event), value, call.tap_.clock_.now());
+  const isNext = event == OPEN || (call.latest_ <= event && call.latest_ < CLOSED);
+  if (!isNext) return;
+  call.latest_ = event;
+  call.tap_.sink_(call.stream, event, value, call.tap_.clock_.now());
 }
 
 function fail(call, error) {
@@ -69,18 +70,16 @@ function inspectRequest(call, args) {
 function inspectResponse(call, response) {
   const { asked_: asked } = call;
   const type = response?.headers?.get("content-type");
-  // The request has failed, and few apps read the body of a refusal.
-  const failed = asked && response.status >= 400;
   // EventSource refuses all types but one, fetch none: the first bytes show the format. A web page in place of the
-  // stream that was asked for is a defect to report. JSON comes from a server that does not stream.
-  const streams = failed || STREAMS.test(type) || (asked && !/\/json/.test(type)) || asked > 1;
+  // stream that was asked for is a defect to report.
+  const isStream = asked || STREAMS.test(type);
   // A response with a `clone` of its own is watched already, by a wrapper inside this one.
-  if (streams && !Object.hasOwn(response, "clone")) {
-    if (!asked) emit(call, OPEN);
-    emit(call, HEADERS, response);
-    if (failed) emit(call, CLOSED);
-    watchResponse(call, response);
-  } else emit(call, FORGET);
+  if (!isStream || Object.hasOwn(response, "clone")) return emit(call, FORGET);
+  if (!asked) emit(call, OPEN);
+  emit(call, HEADERS, response);
+  // The request has failed, and few apps read the body of a refusal.
+  if (asked && response.status >= 400) emit(call, CLOSED);
+  watchResponse(call, response);
 }
 
 function watchResponse(call, response) {
@@ -138,9 +137,11 @@ function watchReader(call, target, branch) {
     target,
     ["next", "read"],
     (call, { done, value = "" } = {}) => {
+      branch.at += value?.length;
       // Branches of one body carry the same bytes: each byte counts when the first branch has it.
-      if ((branch.at += value?.length) > call.emittedBytes_) {
-        emit(call, CHUNK, call.stream.bodies_ > 1 ? value.subarray(call.emittedBytes_ - branch.at) : value);
+      const newBytes = branch.at - call.emittedBytes_;
+      if (newBytes > 0) {
+        emit(call, CHUNK, call.stream.bodies_ > 1 ? value.subarray(-newBytes) : value);
         call.emittedBytes_ = branch.at;
       }
       // A read that was pending when the app cancelled ends with `done` as well.
@@ -148,7 +149,7 @@ function watchReader(call, target, branch) {
     },
     readNative,
     // A released lock or a bad view rejects a read, but not the stream.
-    (call, error) => closed?.catch((reason) => reason == error && fail(call, error)) ?? fail(call, error),
+    (call, error) => (closed ? closed.catch((reason) => reason == error && fail(call, error)) : fail(call, error)),
   );
   watchMethods(
     call,
@@ -218,7 +219,9 @@ function watchMethods(call, target, names, keep, invoke, broken) {
 
 /** A response or body that is used up or locked rejects a read, which says nothing about the stream. */
 function isSpent(target) {
-  return target.bodyUsed || (!Object.hasOwn(target, "body") && (target.body ?? target).locked);
+  // While our own getter is there, no code has looked at the body, and so none has locked it.
+  const hasOwnGetter = Object.hasOwn(target, "body");
+  return target.bodyUsed || (!hasOwnGetter && (target.body ?? target).locked);
 }
 
 /**
@@ -230,10 +233,13 @@ function isSpent(target) {
  */
 function follower(call, keep, broken) {
   const kept = guarded(call, keep);
-  return (result) =>
-    (result?.__zone_symbol__then ?? result?.then)?.call(result, kept, (error) => {
-      throw guarded(call, broken)(error);
-    }) ?? kept(result);
+  const failed = (error) => {
+    throw guarded(call, broken)(error);
+  };
+  return (result) => {
+    const then = result?.__zone_symbol__then ?? result?.then;
+    return then?.call(result, kept, failed) ?? kept(result);
+  };
 }
 
 /** A function that returns its argument. If our `job` throws, the tap disables itself; the app's call is unaffected. */

@@ -4,8 +4,8 @@
  * of `performance.now()`.
  */
 export interface Watcher {
-  /** A request was made. `submit` is the time of the gesture that led to it, NaN without one. */
-  open(key: number, request: number, submit: number): void;
+  /** A request was made. `submit` is the time of the gesture that led to it, if there was one. */
+  open(key: number, request: number, submit: number | undefined): void;
   /** The response came. `contentKind` is a number of `tap/content-types.js`. */
   headers(key: number, time: number, status: number, contentKind: number): void;
   /** The app got bytes. Returns what has been seen so far, in the bits of `session/progress-flags.js`. */

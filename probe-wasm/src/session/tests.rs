@@ -15,7 +15,7 @@ const PAGE_GONE: u8 = 4;
 const UNSEEN: u8 = 5;
 
 fn begin(session: &mut Session, key: u32) {
-    session.open(key, 0.0, f64::NAN);
+    session.open(key, 0.0, None);
     session.headers(key, 10.0, 200, EVENTS);
 }
 
@@ -43,7 +43,7 @@ fn written(session: &mut Session, key: u32) -> Value {
                 "counts" => list.by_ref().cloned().collect(),
                 _ => list.next().unwrap().clone(),
             };
-            // In JSON, NaN is null.
+            // In JSON, an absent number is null.
             if !value.is_null() && value != json!("") {
                 object[field] = value;
             }
@@ -72,7 +72,7 @@ fn ended(session: &mut Session, key: u32, how: u8) -> Outcome {
 
 #[test]
 fn a_report_has_what_was_seen_so_far() {
-    let mut session = Session { clock_resolution_ms: 0.1, ..Session::NONE };
+    let mut session = Session { clock_resolution_ms: Some(0.1), ..Session::NONE };
     begin(&mut session, 1);
     assert_eq!(session.chunk(1, 100.0, FIRST), 0b011, "the first token, to be read");
     assert_eq!(session.chunk(1, 120.0, FIRST), 0b011);
@@ -91,12 +91,12 @@ fn every_field_is_written_as_the_native_report_has_it() {
     let timing =
         br#"data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens_details":{"cached_tokens":1}},"time_info":{"queue_time":0.1,"prompt_time":0.2,"completion_time":0.3}}"#;
     let chunks = [FIRST, FIRST, b"data: ?\n\n", FIRST, timing, b"\n\n", LAST];
-    let mut session = Session { clock_resolution_ms: 0.1, ..Session::NONE };
-    session.open(1, 0.0, -5.5);
+    let mut session = Session { clock_resolution_ms: Some(0.1), ..Session::NONE };
+    session.open(1, 0.0, Some(-5.5));
     session.headers(1, 10.0, 200, EVENTS);
     let mut meter = Meter::new("", Timestamp::from_ms(0.0));
     meter.on_submit(Timestamp::from_ms(-5.5));
-    meter.on_clock(0.1);
+    meter.on_clock(Some(0.1));
     meter.on_headers(Timestamp::from_ms(10.0), 200, SSE);
     for (chunk, time) in chunks.into_iter().zip([100.0, 120.0, 121.0, 3_500.3, 3_600.0, 3_600.0, 3_601.0]) {
         session.chunk(1, time, chunk);
@@ -108,7 +108,8 @@ fn every_field_is_written_as_the_native_report_has_it() {
     assert_eq!(report(&mut session, 1), native);
 
     let elsewhere = ["v", "id", "rev", "open", "site", "use_case", "observed", "model", "ttfp_ms"];
-    let of_page = ["network_timing", "page_lifecycle", "page", "sample_rate", "dropped", "probe_overhead"];
+    let of_page =
+        ["marks", "network_timing", "page_lifecycle", "page", "sample_rate", "dropped", "probe_overhead"];
     let written = written(&mut session, 1);
     let golden: Value =
         serde_json::from_str(include_str!("../../../beacon/tests/golden/v1-full.json")).unwrap();
@@ -139,7 +140,7 @@ fn the_way_it_ended_decides_only_where_the_content_does_not() {
 #[test]
 fn a_refusal_that_was_never_read_is_an_http_error() {
     let mut session = Session::NONE;
-    session.open(1, 0.0, f64::NAN);
+    session.open(1, 0.0, None);
     session.headers(1, 10.0, 429, OTHER);
     assert_eq!(ended(&mut session, 1, UNSEEN), Outcome::HttpError);
 }
@@ -147,7 +148,7 @@ fn a_refusal_that_was_never_read_is_an_http_error() {
 #[test]
 fn what_is_not_open_is_ignored() {
     let mut session = Session::NONE;
-    session.open(1, 0.0, f64::NAN);
+    session.open(1, 0.0, None);
     session.forget(1);
     assert_eq!(session.chunk(1, 1.0, FIRST), 0);
     session.end(1, 2.0, CLOSED);

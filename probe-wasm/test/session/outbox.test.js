@@ -6,10 +6,11 @@ import { test } from "node:test";
 import { DELAY_MS, MAX_BODY_BYTES, MAX_WAITING, createOutbox } from "../../js/session/outbox.js";
 
 const nothing = () => {};
+const report = (fields) => () => JSON.stringify(fields);
 
 function filled(count) {
   const outbox = createOutbox();
-  for (let id = 0; id < count; id++) outbox.push(JSON.stringify({ id }), 0);
+  for (let id = 0; id < count; id++) outbox.push(report({ id }), 0);
   return outbox;
 }
 
@@ -25,7 +26,7 @@ function send(outbox, now, fill = nothing) {
 
 test("reports of one second share a body", () => {
   const outbox = filled(1);
-  outbox.push('{"id":1}', 900);
+  outbox.push(report({ id: 1 }), 900);
   assert.equal(outbox.next(Infinity), DELAY_MS);
   assert.deepEqual(send(outbox, DELAY_MS), [[0, 1], undefined]);
   assert.equal(outbox.next(0), Infinity, "an answer is awaited");
@@ -33,7 +34,7 @@ test("reports of one second share a body", () => {
 
 test("a body stays below the keepalive budget in bytes", () => {
   const outbox = createOutbox();
-  for (let id = 0; id < MAX_WAITING; id++) outbox.push(JSON.stringify({ id, model: "é".repeat(400) }), 0);
+  for (let id = 0; id < MAX_WAITING; id++) outbox.push(report({ id, model: "é".repeat(400) }), 0);
   let seen = 0;
   while (seen < MAX_WAITING) {
     const [ids] = send(outbox, DELAY_MS);
@@ -47,8 +48,8 @@ test("a body stays below the keepalive budget in bytes", () => {
 test("added reports must fit into the body", () => {
   const outbox = createOutbox();
   const added = [];
-  const large = JSON.stringify({ text: "x".repeat(MAX_BODY_BYTES / 2) });
-  outbox.body(true, (add) => added.push(!!add(large), !!add(large), !!add('{"id":1}')));
+  const large = report({ text: "x".repeat(MAX_BODY_BYTES / 2) });
+  outbox.body(true, (add) => added.push(!!add(large), !!add(large), !!add(report({ id: 1 }))));
   assert.deepEqual(added, [true, false, true]);
   assert.equal(outbox.body(true, nothing), undefined);
 });
@@ -62,7 +63,7 @@ test("a full queue reports its drops until they are acknowledged", () => {
   outbox.answered(204, 0, 10_000, 0.5);
   send(outbox, 10_000);
   outbox.answered(204, 0, 10_000, 0.5);
-  outbox.push('{"id":1}', 10_000);
+  outbox.push(report({ id: 1 }), 10_000);
   assert.deepEqual(send(outbox, 20_000), [[1], undefined]);
 });
 
@@ -78,7 +79,7 @@ test("a failure is tried again ever later, and then counted", () => {
   send(outbox, now);
   outbox.answered(500, 0, now, 0.5);
   assert.equal(outbox.next(Infinity), Infinity);
-  outbox.push('{"id":1}', now);
+  outbox.push(report({ id: 1 }), now);
   assert.deepEqual(send(outbox, now + DELAY_MS), [[1], { send_failed: 1 }]);
 });
 
@@ -112,7 +113,7 @@ test("a refused report does not drop the others of its body", () => {
 test("a body has no more reports than the collector takes in one", () => {
   const outbox = filled(150);
   assert.equal(send(outbox, DELAY_MS)[0].length, 100);
-  const { reports } = JSON.parse(outbox.body(true, (add) => Array.from(Array(70), () => add('{"id":1}'))));
+  const { reports } = JSON.parse(outbox.body(true, (add) => Array.from(Array(70), () => add(report({ id: 1 })))));
   assert.equal(reports.length, 100);
 });
 
@@ -131,7 +132,7 @@ test("delays by a busy collector use up no attempts", () => {
 
 test("a refused open report does not drop ended ones", () => {
   const outbox = filled(1);
-  const open = (add) => add('{"id":"open"}');
+  const open = (add) => add(report({ id: "open" }));
   assert.deepEqual(send(outbox, DELAY_MS, open)[0], [0, "open"]);
   outbox.answered(400, 0, DELAY_MS, 0.5);
   assert.deepEqual(send(outbox, DELAY_MS, open), [[0], undefined]);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { createFallbackWatcher } from "../../js/watcher/fallback-watcher.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
 import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
-import { createSession } from "../../js/session/session.js";
+import { Session } from "../../js/session/session.js";
 import { CANCELLED as CANCELLED_END, PAGE_GONE, UNSEEN } from "../../js/session/end-reasons.js";
 
 const BYTES = new Uint8Array(5);
@@ -16,12 +16,18 @@ const END = new Uint8Array(6);
 function watched(enrich = (stream, json) => json, watcher = createFallbackWatcher()) {
   const ends = [];
   const describe = (model) => ({ use_case: "chat", model, page: { release: "1.2" } });
-  const session = createSession(watcher, describe, (job) => job(), () => {}, (make) => ends.push(JSON.parse(make())), enrich);
+  const session = new Session(watcher, {
+    describe,
+    guard: (job) => job(),
+    onFirst() {},
+    onEnd: (make) => ends.push(JSON.parse(make())),
+    enrich,
+  });
   return { session, ends };
 }
 
 function open(session, { status = 200, read = true, ...stream } = {}) {
-  stream = { time: 100, submit: NaN, ...stream };
+  stream = { time: 100, submit: undefined, ...stream };
   session.take(stream, OPEN);
   session.take(stream, HEADERS, { status, headers: new Headers() }, 140);
   if (read) session.take(stream, READ);
@@ -231,9 +237,9 @@ test("a discarded or ended stream is not reported again", () => {
 test("an ended stream keeps no events", () => {
   const { session } = watched();
   const stream = open(session);
-  assert.equal(stream.replay.length, 2);
+  assert.equal(stream.replay_.length, 2);
   session.take(stream, CLOSED, undefined, 160);
-  assert.equal(stream.replay, undefined);
+  assert.equal(stream.replay_, undefined);
 });
 
 test("each byte of a partly read body counts once", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CHUNK, CLOSED, FORGET, HEADERS, OPEN, READ } from "../../js/tap/tap-events.js";
+import { CHUNK, CLOSED, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
 import { createRequestInspector } from "../../js/tap/request-inspector.js";
 import { createTap } from "../../js/tap/tap.js";
 import { ASK, origin, readAll, watched } from "./watched-fetch.js";
@@ -37,10 +37,10 @@ test("a response that is no stream is left alone and not reported", async () => 
   assert.deepEqual(seen.told, []);
 });
 
-test("JSON instead of a stream is discarded, HTML is reported", async () => {
+test("JSON or HTML instead of a stream is reported", async () => {
   const json = watched();
   await (await json.fetch("/json", ASK)).json();
-  assert.deepEqual(json.seen.told, [OPEN, FORGET]);
+  assert.deepEqual(json.seen.told, [OPEN, HEADERS, READ, WHOLE]);
   const page = watched();
   await readAll((await page.fetch("/page", ASK)).body.getReader());
   assert.deepEqual(page.seen.told, [OPEN, HEADERS, READ, CHUNK, CLOSED]);
@@ -63,6 +63,7 @@ test("body or `accept` mark a stream request, and body its model", async () => {
     [{ method: "POST", body: `{"messages":${prompt},"model":"gpt","stream":true}` }, "gpt"],
     [{ headers: { Accept: "text/event-stream" } }, undefined],
     [{ headers: [["accept", "application/x-ndjson"]] }, undefined],
+    [{ headers: [["accept", "application/json-seq"]] }, undefined],
     [{ headers: new Headers({ accept: "text/event-stream" }) }, undefined],
   ];
   for (const [init, model] of asks) {
@@ -72,7 +73,8 @@ test("body or `accept` mark a stream request, and body its model", async () => {
     assert.equal([...seen.streams][0].model, model);
   }
   const upload = { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: "{}" };
-  const others = [{}, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }, upload];
+  const both = { headers: { accept: "application/json, text/event-stream" } };
+  const others = [{}, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }, upload, both];
   for (const init of others) {
     const { fetch, seen } = watched();
     await fetch("/json", init);

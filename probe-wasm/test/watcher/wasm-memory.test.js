@@ -33,7 +33,7 @@ function measured(rounds, open, most) {
   return Array.from({ length: rounds }, (_, round) => {
     const streams = Array.from({ length: open }, (_, at) => ({ key: round * open + at, at: 0 }));
     for (const { key } of streams) {
-      watcher.open(key, time, NaN);
+      watcher.open(key, time, undefined);
       watcher.headers(key, time, 200, EVENTS);
     }
     for (let reading = streams; reading.length; reading = reading.filter(({ at }) => at < ANSWER.length))

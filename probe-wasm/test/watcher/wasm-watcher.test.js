@@ -9,7 +9,7 @@ import { CANCELLED, CLOSED, FAILED, PAGE_GONE, TIMED_OUT } from "../../js/sessio
 import { EVENTS, LINES, OTHER, contentKindOf } from "../../js/tap/content-types.js";
 import * as moments from "../../js/tap/tap-events.js";
 import { NEEDS_FULL_WASM } from "../../js/session/progress-flags.js";
-import { createSession } from "../../js/session/session.js";
+import { Session } from "../../js/session/session.js";
 
 const STREAMS = new URL("../../../tests/fixtures/streams/", import.meta.url);
 const ENDS = { closed: CLOSED, failed: FAILED, cancelled: CANCELLED, timed_out: TIMED_OUT, page_gone: PAGE_GONE };
@@ -39,7 +39,7 @@ function recording(name) {
 }
 
 function reportOf(watcher, rows) {
-  watcher.open(1, 0, NaN);
+  watcher.open(1, 0, undefined);
   let answered = false;
   let how = CLOSED;
   let time = 0;
@@ -88,8 +88,8 @@ test("the larger Wasm reads every recording as the native meter", () => {
 });
 
 /** The recordings that need the full Wasm. The first Wasm reads all others itself. */
-const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini_array|gemini_interactions|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
-const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|event_error_lines|json_array)|plain_text)/;
+const RARE = /^(ag_ui|ai_sdk_data|chat_ui|cohere|gemini|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
+const RARE_FRAMES = /^(generic_(coded_lines|error_over_lines|event_error_lines|json_array|whole)|openai_chat_whole|plain_text)/;
 
 test("the first Wasm reads usual streams and requests the larger", () => {
   const compiled = watcher();
@@ -115,13 +115,19 @@ function session() {
   const ends = [];
   const asked = [];
   const tell = (make) => ends.push(JSON.parse(make()));
-  const describe = () => ({ page: {} });
-  const one = createSession(watcher(), describe, (job) => job(), () => {}, tell, (stream, json) => json, (use) => asked.push(use));
+  const one = new Session(watcher(), {
+    describe: () => ({ page: {} }),
+    guard: (job) => job(),
+    onFirst() {},
+    onEnd: tell,
+    enrich: (stream, json) => json,
+    loadFull: (use) => asked.push(use),
+  });
   return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
 }
 
 /** Plays the rows. Calls `before` before the row with the number `at`. */
-function play(session, rows, at, before, stream = { time: 0, submit: NaN }) {
+function play(session, rows, at, before, stream = { time: 0, submit: undefined }) {
   let time = 0;
   let how = CLOSED;
   session.take(stream, moments.OPEN);
@@ -148,7 +154,7 @@ test("batched chunks give the same report as single ones", () => {
     const rows = recording(name);
     const [waiting, ...others] = [1, 2, undefined].map((bodies_) => {
       const { one, ends } = session();
-      play(one, rows, undefined, undefined, { time: 0, submit: NaN, bodies_ });
+      play(one, rows, undefined, undefined, { time: 0, submit: undefined, bodies_ });
       const [{ id, observed, clock_resolution_ms, ...report }] = ends;
       return report;
     });
@@ -180,6 +186,41 @@ test("a rare stream is measured from its first byte at any load", () => {
       assertAsRecorded(name, rows, (({ observed, open, model, ...again }) => again)(ends[1]));
     }
   }
+});
+
+test("JSON that the app got parsed is a whole response", () => {
+  const answer = {
+    object: "chat.completion",
+    choices: [{ index: 0, message: { content: "Hello" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 9, completion_tokens: 2 },
+  };
+  for (const [body, outcome, e2e_ms] of [
+    [answer, "complete", 900],
+    [JSON.stringify(answer), "complete", 900],
+    [{ error: { message: "overloaded" } }, "provider_error", undefined],
+    [new Blob(["{}"]), "unobserved", undefined],
+  ]) {
+    const { one, ends, enlarged } = session();
+    const stream = { time: 0, bodies_: 1 };
+    one.take(stream, moments.OPEN);
+    one.take(stream, moments.HEADERS, { status: 200, headers: new Headers({ "content-type": "application/json" }) }, 40);
+    one.take(stream, moments.READ);
+    one.take(stream, moments.WHOLE, body, 900);
+    enlarged(watcher(undefined, all));
+    const [report] = ends;
+    assert.deepEqual([report.outcome, report.e2e_ms, report.ttft_ms, report.ttfv_ms], [outcome, e2e_ms, undefined, undefined]);
+    if (e2e_ms) assert.deepEqual([report.input_tokens, report.finish_reason], [9, "stop"]);
+  }
+});
+
+test("parsed JSON does not go on from the bytes of another branch", () => {
+  const { one, ends } = session();
+  const stream = { time: 0, bodies_: 2 };
+  one.take(stream, moments.OPEN);
+  one.take(stream, moments.HEADERS, { status: 200, headers: new Headers({ "content-type": "text/event-stream" }) }, 40);
+  one.take(stream, moments.CHUNK, new TextEncoder().encode("data: x\n\n"), 50);
+  one.take(stream, moments.WHOLE, { a: 1 }, 900);
+  assert.deepEqual([ends[0].outcome, ends[0].bytes], ["unobserved", 9]);
 });
 
 test("a second rare stream may request the larger Wasm again", () => {

@@ -85,7 +85,7 @@ impl Both {
         let cut = |mut summary: Value| {
             let fields = summary.as_object_mut()?;
             // They were asked at different moments.
-            ["from", "to", "previous"].into_iter().for_each(|field| _ = fields.remove(field));
+            ["from", "to", "previous", "throughput"].into_iter().for_each(|field| _ = fields.remove(field));
             fields.get_mut("goodput")?.as_object_mut()?.remove("per_second");
             Some(summary)
         };

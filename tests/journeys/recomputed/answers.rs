@@ -7,7 +7,7 @@ use serde_json::Value;
 use tests::Collector;
 use tests::recomputed::{
     METRICS, Reports, WaitEnd, Wrong, by_word, count, is_eligible, is_error, is_good, is_intact, label,
-    left_by, outcome, overhead, share, values, waits,
+    left_by, outcome, overhead, percentiles, share, unit, values, waits,
 };
 
 pub(super) const MINUTE_MS: i64 = 60_000;
@@ -107,8 +107,8 @@ impl<'a> Check<'a> {
         let outcomes = by_word(&reports, |report| vec![outcome(report).to_owned()]);
         wrong.counts(&at("outcomes"), &answer["outcomes"], &outcomes);
         wrong.counts(&at("defects"), &answer["defects"], &by_word(&reports, defects));
-        for metric in ["ttfv", "ttft", "e2e", "generation", "tpot", "inter_chunk_latency"] {
-            wrong.percentiles(&at(metric), &answer[metric], &values(&reports, metric));
+        for metric in ["ttfv", "ttft", "e2e", "generation", "tpot", "output_rate", "inter_chunk_latency"] {
+            wrong.percentiles(&at(metric), &answer[metric], metric, &values(&reports, metric));
             wrong.waits(&at(metric), &answer[metric]["km_adjusted"], &reports, metric);
         }
         wrong.ratio(&at("integrity"), &answer["integrity"], count(&reports, is_intact), eligible);
@@ -126,13 +126,23 @@ impl<'a> Check<'a> {
         wrong.exact(&at("errors.count"), &answer["errors"]["count"], errors);
         wrong.near(&at("errors.ratio"), &answer["errors"]["ratio"], share(errors, eligible));
         for field in ["input_tokens", "output_tokens"] {
-            let sum: u64 = reports.iter().filter_map(|report| report[field].as_u64()).sum();
-            wrong.exact(&at(field), &answer[field], sum);
+            wrong.exact(&at(field), &answer[field], tokens(&reports, field));
+            let rate = answer["throughput"][format!("{field}_per_second")].as_f64();
+            let rate_of = |tokens: u64| tokens as f64 / answer["streams"].as_f64().unwrap_or(-1.0);
+            let requests = answer["throughput"]["requests_per_second"].as_f64().unwrap_or(-1.0);
+            let per_request = Value::from(rate.map(|rate| rate / requests));
+            let expected = tokens(&reports, field).as_u64().map(rate_of);
+            wrong.near(&at(&format!("throughput of {field}")), &per_request, expected);
         }
+        let with_usage = count(&reports, has_usage);
+        wrong.ratio(&at("with_usage"), &answer["with_usage"], with_usage, reports.len());
         let before = self.within(asked, asked.from - (asked.to - asked.from), asked.from);
         let (wrong, previous) = (&mut self.wrong, &answer["previous"]);
         wrong.exact(&at("previous.streams"), &previous["streams"], before.len());
-        wrong.percentiles(&at("previous.ttfv"), &previous["ttfv"], &values(&before, "ttfv"));
+        for metric in ["ttfv", "output_rate"] {
+            let place = at(&format!("previous.{metric}"));
+            wrong.percentiles(&place, &previous[metric], metric, &values(&before, metric));
+        }
         wrong.waits(&at("previous.ttfv"), &previous["ttfv"]["km_adjusted"], &before, "ttfv");
         let eligible = count(&before, is_eligible);
         wrong.ratio(&at("previous.integrity"), &previous["integrity"], count(&before, is_intact), eligible);
@@ -146,18 +156,20 @@ impl<'a> Check<'a> {
         let answer = self.collector.get(&path).await?;
         let reports = self.within(asked, asked.from, asked.to);
         let values = values(&reports, metric);
-        self.wrong.percentiles(&path, &answer, &values);
+        self.wrong.percentiles(&path, &answer, metric, &values);
         self.wrong.waits(&path, &answer["km_adjusted"], &reports, metric);
-        self.buckets(&path, &answer["buckets"], &values);
-        self.table(&path, &answer["buckets"], &["lower_ms", "upper_ms", "count"]).await
+        self.buckets(&path, &answer["buckets"], metric, &values);
+        let [lower, upper] = edges(metric);
+        self.table(&path, &answer["buckets"], &[&lower, &upper, "count"]).await
     }
 
     /// Each holds what lies above its lower edge and not above its upper; nothing lies outside.
-    fn buckets(&mut self, path: &str, buckets: &Value, values: &[f64]) {
+    fn buckets(&mut self, path: &str, buckets: &Value, metric: &str, values: &[f64]) {
         let mut held = 0;
+        let names = edges(metric);
         for bucket in buckets.as_array().into_iter().flatten() {
             let edge = |name: &str| bucket[name].as_f64().unwrap_or(f64::NAN);
-            let (lower, upper) = (edge("lower_ms"), edge("upper_ms"));
+            let [lower, upper] = names.each_ref().map(|name| edge(name));
             let inside = |value: &&f64| {
                 if upper == 0.0 { **value == 0.0 } else { **value > lower && **value <= upper }
             };
@@ -184,10 +196,17 @@ impl<'a> Check<'a> {
             let reports = self.within(asked, t.max(asked.from), (t + STEP_MS).min(asked.to));
             seen += reports.len();
             let values = values(&reports, metric);
-            self.wrong.percentiles(&place, point, &values);
+            self.wrong.percentiles(&place, point, metric, &values);
             self.wrong.waits(&place, &point["km_adjusted"], &reports, metric);
             self.wrong.exact(&format!("{place}: streams"), &point["streams"], reports.len());
             self.wrong.exact(&format!("{place}: errors"), &point["errors"], count(&reports, is_error));
+            let with_usage = count(&reports, has_usage);
+            self.wrong.exact(&format!("{place}: with_usage"), &point["with_usage"], with_usage);
+            for field in ["input_tokens", "output_tokens"] {
+                let is_known = !point[format!("{field}_per_second")].is_null();
+                let expected = !tokens(&reports, field).is_null();
+                self.wrong.unless(is_known == expected, || format!("{place}: {field} known: {is_known}"));
+            }
             self.wrong.exact(&format!("/v1/heatmap{query} at {t}: n"), &column["n"], values.len());
             let counts = column["counts"].as_array().context("counts")?;
             let edges = heat["buckets"].as_array().context("buckets")?;
@@ -200,14 +219,25 @@ impl<'a> Check<'a> {
                     bucket
                 })
                 .collect();
-            self.buckets(&format!("/v1/heatmap{query} at {t}"), &held, &values);
+            self.buckets(&format!("/v1/heatmap{query} at {t}"), &held, metric, &values);
         }
         let all = self.within(asked, asked.from, asked.to).len();
         self.wrong.unless(seen == all, || format!("/v1/timeseries{query} has {seen} of {all} streams"));
-        let columns = ["timestamp_ms", "n", "p50_ms", "p95_ms", "p99_ms", "streams", "errors"];
-        let adjusted = ["p50_ms", "p95_ms", "p99_ms", "abandoned", "failed_before"];
+        let percentiles = percentiles(metric).map(|(name, _)| name);
+        let adjusted = ["p50_ms", "p90_ms", "p95_ms", "p99_ms", "abandoned", "failed_before"];
         let adjusted = adjusted.map(|name| format!("km_adjusted.{name}"));
-        let columns: Vec<_> = columns.into_iter().chain(adjusted.iter().map(String::as_str)).collect();
+        let columns: Vec<_> = ["timestamp_ms", "n"]
+            .into_iter()
+            .chain(percentiles.iter().map(String::as_str))
+            .chain(["streams", "errors"])
+            .chain(adjusted.iter().map(String::as_str))
+            .chain([
+                "requests_per_second",
+                "input_tokens_per_second",
+                "output_tokens_per_second",
+                "with_usage",
+            ])
+            .collect();
         self.table(&format!("/v1/timeseries{query}"), &series["points"], &columns).await
     }
 
@@ -260,7 +290,7 @@ impl<'a> Check<'a> {
             let (wrong, eligible) = (&mut self.wrong, count(&of_it, is_eligible));
             wrong.exact(&format!("{place}: streams"), &group["streams"], of_it.len());
             wrong.near(&format!("{place}: share"), &group["share"], share(of_it.len(), reports.len()));
-            wrong.percentiles(&place, group, &values(&of_it, "ttfv"));
+            wrong.percentiles(&place, group, "ttfv", &values(&of_it, "ttfv"));
             wrong.waits(&place, &group["km_adjusted"], &of_it, "ttfv");
             wrong.ratio(
                 &format!("{place}: integrity"),
@@ -289,9 +319,10 @@ impl<'a> Check<'a> {
         let wrong = &mut self.wrong;
         wrong.exact(&format!("{path}: streams"), &answer["streams"], reports.len());
         wrong.exact(&format!("{path}: matched"), &answer["matched"], matched.len());
-        wrong.percentiles(&format!("{path}: client"), &answer["client"], &values(&matched, "ttft"));
-        wrong.percentiles(&format!("{path}: server"), &answer["server"], &values(&matched, "server_ttft"));
-        wrong.percentiles(&format!("{path}: overhead"), &answer["overhead"], &values(&matched, "overhead"));
+        for (side, metric) in [("client", "ttft"), ("server", "server_ttft"), ("overhead", "overhead")] {
+            let place = format!("{path}: {side}");
+            wrong.percentiles(&place, &answer[side], metric, &values(&matched, metric));
+        }
         let source = |report: &Value| {
             let said = report["server"]["source"].as_str().unwrap_or_default();
             vec![if SOURCES.contains(&said) { said } else { "other" }.to_owned()]
@@ -315,7 +346,8 @@ impl<'a> Check<'a> {
             expected.push(columns.iter().map(cell).collect::<Vec<_>>().join(","));
         }
         let found: Vec<_> = text.split("\r\n").filter(|line| !line.is_empty()).collect();
-        let other = found.iter().zip(&expected).find(|(found, expected)| !same_cells(found, expected));
+        let other =
+            found.iter().zip(&expected).find(|(found, expected)| !same_cells(columns, found, expected));
         let same = found.len() == expected.len() && other.is_none();
         self.wrong.unless(same, || {
             format!("{path} as a table has {} lines for {}: {other:?}", found.len(), expected.len())
@@ -324,16 +356,36 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Numbers up to what reading JSON may lose of them.
-fn same_cells(found: &str, expected: &str) -> bool {
-    let same = |(found, expected): (&str, &str)| {
+/// The sum of a field; null where no report has it.
+fn tokens(reports: &[&Value], field: &str) -> Value {
+    let known: Vec<_> = reports.iter().filter_map(|report| report[field].as_u64()).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<u64>()).into()
+}
+
+fn has_usage(report: &Value) -> bool {
+    report["output_tokens"].is_u64()
+}
+
+/// Names of a bucket's edges.
+fn edges(metric: &str) -> [String; 2] {
+    ["lower", "upper"].map(|edge| format!("{edge}_{}", unit(metric)))
+}
+
+/// Compares numbers up to what reading JSON may lose of them. A rate of the newest step falls while the step lasts, so
+/// two answers differ by the time between them.
+fn same_cells(columns: &[&str], found: &str, expected: &str) -> bool {
+    let same = |((found, expected), column): ((&str, &str), &&str)| {
         let numbers = found.parse::<f64>().ok().zip(expected.parse::<f64>().ok());
-        numbers
-            .map_or(found == expected, |(found, expected)| (found - expected).abs() <= expected.abs() * 1e-14)
+        let tolerance = if RATES.contains(column) { 0.01 } else { 1e-14 };
+        numbers.map_or(found == expected, |(found, expected)| {
+            (found - expected).abs() <= expected.abs() * tolerance
+        })
     };
     found.split(',').count() == expected.split(',').count()
-        && found.split(',').zip(expected.split(',')).all(same)
+        && found.split(',').zip(expected.split(',')).zip(columns).all(same)
 }
+
+const RATES: [&str; 3] = ["requests_per_second", "input_tokens_per_second", "output_tokens_per_second"];
 
 fn defects(report: &Value) -> Vec<String> {
     report["defects"].as_object().into_iter().flatten().map(|(defect, _)| defect.clone()).collect()

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use tests::recomputed::{Targets, Wrong, count, is_eligible, outcome, values};
+use tests::recomputed::{Targets, Wrong, count, is_eligible, keeps_pace, outcome, values};
 
 use super::answers::{Asked, Check, MINUTE_MS};
 
@@ -10,14 +10,20 @@ impl Check<'_> {
     pub(super) async fn budgets(&mut self, use_case: &str) -> Result<()> {
         let path = format!("/v1/slo?use_case={use_case}");
         let answer = self.collector.get(&path).await?;
-        let filter = [("use_case", use_case.to_owned())];
+        // Without a site in the question, the answer is about the site that fares worst.
+        let site = answer["site"].as_str().map(|site| ("site", site.to_owned()));
+        let filter: Vec<_> = [("use_case", use_case.to_owned())].into_iter().chain(site).collect();
         let (from, to) = (answer["from"].as_i64().context("from")?, answer["to"].as_i64().context("to")?);
         let asked = Asked { filter: &filter, from, to };
         let targets = Targets::of(use_case);
         for budget in answer["budgets"].as_array().context("budgets")? {
             let objective = budget["objective"].as_str().unwrap_or_default().to_owned();
             let place = format!("{path}: {objective}");
-            let objective_ratio = if objective == "speed" { Some(0.99) } else { targets.availability };
+            let objective_ratio = match objective.as_str() {
+                "speed" => Some(0.99),
+                "pace" => Some(0.95),
+                _ => targets.availability,
+            };
             self.wrong.near(
                 &format!("{place}: objective_ratio"),
                 &budget["objective_ratio"],
@@ -81,6 +87,11 @@ impl Kept {
         if objective == "availability" {
             let good = count(reports, |report| outcome(report) == "complete");
             return Self { certain: good, possible: good, total: count(reports, is_eligible) };
+        }
+        if objective == "pace" {
+            let paces: Vec<_> = reports.iter().filter_map(|report| keeps_pace(report, targets)).collect();
+            let good = paces.iter().filter(|keeps| **keeps).count();
+            return Self { certain: good, possible: good, total: paces.len() };
         }
         let (metric, within_ms) = match (targets.ttft_p95_ms, targets.e2e_p95_ms) {
             (Some(within_ms), _) => ("ttfv", within_ms),

@@ -7,7 +7,6 @@ export type {
   AbandonmentPoint,
   Accounting,
   AlertSeverity,
-  Bucket,
   Budget,
   Comparison as Compare,
   Dimension,
@@ -16,6 +15,7 @@ export type {
   Live,
   Objective as ObjectiveName,
   Quantiles,
+  Session,
   Slo,
   StreamPage,
   StreamReport,
@@ -32,11 +32,19 @@ export type SampleKind = "slowest" | "failed" | "uniform";
 
 /** A target is absent where the use case has none. Empty if the streams in view have different targets. */
 export type Targets = Partial<UseCaseTargets>;
+/** A bucket of a duration. The charts show no rates. */
+export type Bucket = Extract<Schemas.Bucket, { lower_ms: number }>;
+/** A response about a duration. */
+export type OfDurations<T> = T extends Schemas.Bucket
+  ? Extract<T, Bucket>
+  : T extends object
+    ? { [Key in keyof T]: OfDurations<T[Key]> }
+    : T;
 /** A response whose targets the screen replaces by those of the streams in view. */
 type WithTargets<Answer> = Omit<Answer, "targets" | "use_cases"> & { targets: Targets };
 export type Timeseries = WithTargets<Schemas.Timeseries>;
-export type HistogramAnswer = WithTargets<Schemas.Histogram>;
-export type Heatmap = WithTargets<Schemas.Heatmap>;
+export type HistogramAnswer = WithTargets<OfDurations<Schemas.Histogram>>;
+export type Heatmap = WithTargets<OfDurations<Schemas.Heatmap>>;
 export type Breakdown = WithTargets<Schemas.Breakdown>;
 
 /** Percentiles without the error bound, which the whole response has once. */

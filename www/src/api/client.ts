@@ -1,5 +1,5 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
-import type { Dimension, Filters, Outcome, SampleKind, StreamReport } from "./api-types";
+import type { Dimension, Filters, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
 import type { Responses } from "./schemas";
@@ -30,9 +30,8 @@ export function errorMessage(error: unknown): string {
   return "The collector cannot be reached.";
 }
 
-/** Credentials and cancellation of a request. */
+/** Cancellation of a request. The browser adds the session cookie. */
 export interface RequestOptions {
-  token: string | null;
   signal?: AbortSignal;
 }
 
@@ -40,6 +39,7 @@ export interface RequestOptions {
 export const REQUEST_TIMEOUT_MS = 20_000;
 
 type Query = Record<string, string | undefined>;
+type Method = "GET" | "POST" | "DELETE";
 
 export const getSummary = (window: QueryWindow, options: RequestOptions) =>
   get("v1/summary", windowQuery(window), options);
@@ -58,11 +58,16 @@ export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options:
 };
 
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
-  get("v1/histogram", { ...windowQuery(window), metric }, options);
+  ofDurations(get("v1/histogram", { ...windowQuery(window), metric }, options));
 
 /** `step` is in seconds. */
 export const getHeatmap = (window: QueryWindow, metric: Metric, step: number, options: RequestOptions) =>
-  get("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options);
+  ofDurations(get("v1/heatmap", { ...windowQuery(window), metric, step: String(step) }, options));
+
+/** The view has no metric that is a rate, so the buckets are in milliseconds. */
+async function ofDurations<Answer>(answer: Promise<Answer>): Promise<OfDurations<Answer>> {
+  return (await answer) as OfDurations<Answer>;
+}
 
 export const getAbandonment = (window: QueryWindow, metric: WaitMetric, options: RequestOptions) =>
   get("v1/abandonment", { ...windowQuery(window), metric }, options);
@@ -111,9 +116,21 @@ function windowQuery({ range, filters }: QueryWindow): Query {
   return { ...rangeQuery(range), ...filters };
 }
 
-/** Opens the live feed. An `EventSource` cannot send the token. */
+/** Who the collector takes the browser for. */
+export const getSession = (options: RequestOptions) => get("v1/session", {}, options);
+
+/** Exchanges a token for the session cookie. */
+export const signIn = (token: string) =>
+  answerOf<Responses["v1/session"]>("POST", "v1/session", {}, {}, { token });
+
+/** Removes the session cookie. */
+export async function signOut(): Promise<void> {
+  await request("DELETE", "v1/session", {}, "application/json", {});
+}
+
+/** Opens the live feed. An `EventSource` would hide the reason of a refusal. */
 export async function openLive(filters: Filters, options: RequestOptions): Promise<ReadableStream<BufferSource>> {
-  const { body } = await request("v1/live", filters, "text/event-stream", options);
+  const { body } = await request("GET", "v1/live", filters, "text/event-stream", options);
   if (body === null) throw new TypeError("response without a body");
   return body;
 }
@@ -126,7 +143,16 @@ function get<Route extends keyof Responses>(
   return getJson(route, query, options);
 }
 
-async function getJson<Answer>(path: string, query: Query, { token, signal }: RequestOptions): Promise<Answer> {
+const getJson = <Answer>(path: string, query: Query, options: RequestOptions) =>
+  answerOf<Answer>("GET", path, query, options);
+
+async function answerOf<Answer>(
+  method: Method,
+  path: string,
+  query: Query,
+  { signal }: RequestOptions,
+  body?: object,
+): Promise<Answer> {
   // `AbortSignal.any` is missing in the oldest supported Firefox.
   const controller = new AbortController();
   const stop = () => controller.abort();
@@ -134,7 +160,7 @@ async function getJson<Answer>(path: string, query: Query, { token, signal }: Re
   signal?.addEventListener("abort", stop);
   const timeout = setTimeout(stop, REQUEST_TIMEOUT_MS);
   try {
-    const response = await request(path, query, "application/json", { token, signal: controller.signal });
+    const response = await request(method, path, query, "application/json", { signal: controller.signal }, body);
     return (await response.json()) as Answer;
   } catch (error) {
     throw error instanceof SyntaxError ? new UnexpectedResponse(error.message) : error;
@@ -144,14 +170,27 @@ async function getJson<Answer>(path: string, query: Query, { token, signal }: Re
   }
 }
 
-async function request(route: string, query: Query, accept: string, options: RequestOptions): Promise<Response> {
+async function request(
+  method: Method,
+  route: string,
+  query: Query,
+  accept: string,
+  options: RequestOptions,
+  body?: object,
+): Promise<Response> {
   const address = new URL(route, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
   const headers: Record<string, string> = { Accept: accept };
-  if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
-  const response = await fetch(address, { headers, cache: "no-store", signal: options.signal ?? null });
+  if (body) headers["Content-Type"] = "application/json";
+  const response = await fetch(address, {
+    method,
+    headers,
+    body: body ? JSON.stringify(body) : null,
+    cache: "no-store",
+    signal: options.signal ?? null,
+  });
   if (!response.ok) throw await apiErrorOf(response);
   return response;
 }

@@ -6,10 +6,13 @@ export const METRICS = [
   "ttft",
   "ttfp",
   "server_ttft",
+  "server_queue",
   "overhead",
   "e2e",
   "generation",
+  "engine_generation",
   "tpot",
+  "output_rate",
   "inter_chunk_latency",
 ] as const;
 
@@ -24,6 +27,8 @@ export const WAIT_METRICS = [
 export type WaitMetric = (typeof WAIT_METRICS)[number];
 
 export interface MetricLabels {
+  /** End of the names of its fields, such as `p50_ms`. */
+  unit: "ms" | "output_tokens_per_second";
   /** Label in the selector. */
   short: string;
   /** Heading. */
@@ -38,18 +43,21 @@ export interface MetricLabels {
 
 export const METRIC_LABELS: Record<Metric, MetricLabels> = {
   ttfv: {
+    unit: "ms",
     short: "TTFT",
     title: "Time to first visible token",
     phrase: "time to first visible token",
     meaning: "From the request to the first visible text",
   },
   ttft: {
+    unit: "ms",
     short: "TTFT (any)",
     title: "Time to first token (any kind)",
     phrase: "time to first token (any kind)",
     meaning: "From the request to the first generated text, reasoning included",
   },
   ttfp: {
+    unit: "ms",
     short: "First paint",
     title: "Time to first painted token",
     phrase: "time to first painted token",
@@ -57,13 +65,23 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     requirement: "Needs the probe extension paint().",
   },
   server_ttft: {
+    unit: "ms",
     short: "Server TTFT",
     title: "Server TTFT",
     phrase: "server TTFT",
     meaning: "Server-reported TTFT (only streams that include it)",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
+  server_queue: {
+    unit: "ms",
+    short: "Server queue",
+    title: "Server queue time",
+    phrase: "server queue time",
+    meaning: "Wait in the server's queue (only streams that include it)",
+    requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
+  },
   overhead: {
+    unit: "ms",
     short: "Overhead",
     title: "Network overhead",
     phrase: "network overhead",
@@ -71,24 +89,43 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
   e2e: {
+    unit: "ms",
     short: "End to end",
     title: "End-to-end time",
     phrase: "end-to-end time",
     meaning: "From the request to the last generated text",
   },
   generation: {
+    unit: "ms",
     short: "Generation",
     title: "Token generation time",
     phrase: "token generation time",
     meaning: "From the first to the last generated text",
   },
+  engine_generation: {
+    unit: "ms",
+    short: "Engine",
+    title: "Generation duration on the server",
+    phrase: "generation duration on the server",
+    meaning: "From the start of prefill to the last token, without the queue",
+    requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
+  },
   tpot: {
+    unit: "ms",
     short: "TPOT",
     title: "Time per output token",
     phrase: "time per output token",
     meaning: "After the first token, by the provider's token count",
   },
+  output_rate: {
+    unit: "output_tokens_per_second",
+    short: "Output rate",
+    title: "Output tokens per second",
+    phrase: "output tokens per second",
+    meaning: "Output tokens of a stream per second after the first, by the provider's token count",
+  },
   inter_chunk_latency: {
+    unit: "ms",
     short: "Inter-chunk",
     title: "Inter-chunk latency",
     phrase: "inter-chunk latency",

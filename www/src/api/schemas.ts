@@ -91,6 +91,15 @@ export interface BeaconAccounting {
   sampled_out: number;
 }
 
+/** Streams whose output rate is below a reading speed, of all streams with a rate. */
+export interface BelowReadingSpeed {
+  count: number;
+  /** The reading speed. */
+  output_tokens_per_second: number;
+  ratio?: number | null;
+  total: number;
+}
+
 /** Statistics by value of a dimension. */
 export interface Breakdown {
   by: Dimension;
@@ -111,12 +120,18 @@ export interface Breakdown {
   use_cases: number;
 }
 
-/** Number of values above `lower_ms` and up to `upper_ms`. The bucket from 0 to 0 counts zeros. */
-export interface Bucket {
+/** Number of values above the lower edge and up to the upper one. The bucket from 0 to 0 counts zeros. */
+export type Bucket =
+  | {
   count: number;
   lower_ms: number;
   upper_ms: number;
 }
+  | {
+  count: number;
+  lower_output_tokens_per_second: number;
+  upper_output_tokens_per_second: number;
+};
 
 /** The error budget of one objective. */
 export interface Budget {
@@ -176,12 +191,18 @@ export interface Comparison {
 /** One step of the range. */
 export interface ComparisonPoint {
   client_p50_ms?: number | null;
+  client_p90_ms?: number | null;
   client_p95_ms?: number | null;
+  client_p99_ms?: number | null;
   n: number;
   overhead_p50_ms?: number | null;
+  overhead_p90_ms?: number | null;
   overhead_p95_ms?: number | null;
+  overhead_p99_ms?: number | null;
   server_p50_ms?: number | null;
+  server_p90_ms?: number | null;
   server_p95_ms?: number | null;
+  server_p99_ms?: number | null;
   timestamp_ms: number;
 }
 
@@ -198,7 +219,12 @@ export interface EarlierGroup {
   km_adjusted?: KmAdjusted | null;
   /** Number of values. */
   n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
   p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
   streams: number;
@@ -217,7 +243,12 @@ export interface EarlierHistogram {
   km_adjusted?: KmAdjusted | null;
   /** Number of values. */
   n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
   p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
   relative_error: number;
@@ -295,7 +326,12 @@ export interface Group {
   km_adjusted?: KmAdjusted | null;
   /** Number of values. */
   n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
   p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
   /** Share of all streams. */
@@ -348,7 +384,12 @@ export interface Histogram {
   metric: Metric;
   /** Number of values. */
   n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
   p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
   relative_error: number;
@@ -398,14 +439,20 @@ export interface IntegrityPoint {
 /** A confidence interval. An end is absent if there are too few values to bound it. */
 export interface Interval {
   lower_ms?: number | null;
+  lower_output_tokens_per_second?: number | null;
   upper_ms?: number | null;
+  upper_output_tokens_per_second?: number | null;
 }
 
 /** 95 % confidence intervals of the percentiles. */
 export interface Intervals {
+  p1?: Interval | null;
+  p10?: Interval | null;
+  p5?: Interval | null;
   p50: Interval;
-  p95: Interval;
-  p99: Interval;
+  p90?: Interval | null;
+  p95?: Interval | null;
+  p99?: Interval | null;
 }
 
 /**
@@ -417,7 +464,12 @@ export interface KmAdjusted {
   abandoned: number;
   /** Streams that failed before the token. */
   failed_before: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
   p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
 }
@@ -472,10 +524,13 @@ export type Metric =
   | "ttft"
   | "ttfp"
   | "server_ttft"
+  | "server_queue"
   | "overhead"
   | "e2e"
   | "generation"
+  | "engine_generation"
   | "tpot"
+  | "output_rate"
   | "inter_chunk_latency";
 
 /** A property that a share of streams must have. */
@@ -487,7 +542,9 @@ export interface Previous {
   from: number;
   goodput: Ratio;
   integrity: Ratio;
+  output_rate: Quantiles;
   streams: number;
+  throughput: Throughput;
   to: number;
   ttfv: Quantiles;
 }
@@ -503,7 +560,12 @@ export interface Quantiles {
   km_adjusted?: KmAdjusted | null;
   /** Number of values. */
   n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
   p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
   relative_error: number;
@@ -534,6 +596,18 @@ export interface ReportAccounting {
 
 /** Collectors whose streams the snapshot covers. */
 export type Scope = "collector" | "cluster";
+
+/** Who a request comes from, and what it may read. */
+export interface Session {
+  /** Name of the token or of the proxy's user. Absent without either. */
+  name?: string | null;
+  signed_in_by: SignedInBy;
+  /** The sites that the token is limited to. Absent if all sites may be read. */
+  sites?: string[] | null;
+}
+
+/** By which credentials a request may read. */
+export type SignedInBy = "token" | "session" | "nothing" | "proxy";
 
 /** Error budgets of a site's use case. */
 export interface Slo {
@@ -594,7 +668,7 @@ export interface StreamReport {
     /** Reports that could not be sent. */
     send_failed?: number;
   };
-  /** Last generated text. Absent when there was none. */
+  /** Last generated text, or a whole response that was not streamed. Absent when there was none. */
   e2e_ms?: number;
   /** Dispatched events; comments and pings are not among them. */
   events: number;
@@ -620,6 +694,13 @@ export interface StreamReport {
   input_tokens?: number;
   /** Longest time between two reads with generated text. Absent until two have come. */
   longest_gap_ms?: number;
+  /** Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`. */
+  marks?: ({
+    /** From the request to the moment. */
+    at_ms: number;
+    /** Name of the moment, such as `retrieval`. */
+    name: string;
+  })[];
   /** Model that the request named. Absent if its body could not be read or named none. */
   model?: string;
   /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */
@@ -765,7 +846,10 @@ export interface StreamReport {
   tpot_ms?: number;
   /** First frame presented with that text in it. Absent without a watched, visible output. */
   ttfp_ms?: number;
-  /** First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was none. */
+  /**
+   * First generated text of any kind: answer, reasoning, refusal or tool arguments. Absent if there was none, or if the
+   * response was not streamed.
+   */
   ttft_ms?: number;
   /** First answer text. Absent when there was only reasoning or tool arguments. */
   ttfv_ms?: number;
@@ -778,6 +862,7 @@ export interface StreamReport {
 /** All figures of the dashboard's first screen. */
 export interface Summary {
   availability: Ratio;
+  below_reading_speed: BelowReadingSpeed[];
   /** Use cases of each site with streams in the range, worst first, at most 50. */
   by_use_case: UseCaseStatus[];
   defects: Record<string, number>;
@@ -786,12 +871,15 @@ export interface Summary {
   from: number;
   generation: Quantiles;
   goodput: Goodput;
-  input_tokens: number;
+  /** Input tokens of the streams whose provider counted them. Absent if none did. */
+  input_tokens?: number | null;
   integrity: Ratio;
   inter_chunk_latency: Quantiles;
   open: number;
   outcomes: Record<string, number>;
-  output_tokens: number;
+  output_rate: Quantiles;
+  /** Output tokens of the streams whose provider counted them. Absent if none did. */
+  output_tokens?: number | null;
   overflow: Record<string, number>;
   previous: Previous;
   streams: number;
@@ -800,6 +888,7 @@ export interface Summary {
    * site's default one.
    */
   targets: UseCaseTargets;
+  throughput: Throughput;
   to: number;
   tpot: Quantiles;
   ttft: Quantiles;
@@ -807,6 +896,8 @@ export interface Summary {
   /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
   use_cases: number;
   verdict: Verdict;
+  /** Streams with the provider's count of output tokens, of all streams. */
+  with_usage: Ratio;
   /** Streams whose wait is within the p95 target of their own use case, out of those that have both. */
   within_p95_target: Ratio;
 }
@@ -844,6 +935,14 @@ export interface Targets {
   ttft_p99_ms?: number | null;
 }
 
+/** Rates over a time. A token rate covers the streams whose provider counted tokens. It is absent if none did. */
+export interface Throughput {
+  input_tokens_per_second?: number | null;
+  output_tokens_per_second?: number | null;
+  /** Finalized streams. */
+  requests_per_second: number;
+}
+
 /** A metric over time. */
 export interface Timeseries {
   /** Points of the comparison period, one per point of the range. Absent unless requested. */
@@ -866,6 +965,7 @@ export interface Timeseries {
 /** One step of the range. */
 export interface TimeseriesPoint {
   errors: number;
+  input_tokens_per_second?: number | null;
   /**
    * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
    * stream are not independent.
@@ -875,11 +975,21 @@ export interface TimeseriesPoint {
   km_adjusted?: KmAdjusted | null;
   /** Number of values. */
   n: number;
+  output_tokens_per_second?: number | null;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
   p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
+  /** Finalized streams. */
+  requests_per_second: number;
   streams: number;
   timestamp_ms: number;
+  /** Streams with the provider's count of output tokens. */
+  with_usage: number;
 }
 
 /** The state of one use case of a site, as the first screen lists it. */
@@ -976,6 +1086,7 @@ export interface Responses {
   "v1/histogram": Histogram;
   "v1/integrity": Integrity;
   "v1/live": Live;
+  "v1/session": Session;
   "v1/slo": Slo;
   "v1/streams": StreamPage;
   "v1/streams/{id}": StreamReport;

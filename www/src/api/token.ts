@@ -1,7 +1,7 @@
-/** Validation of an access token before it goes into a header. */
+/** Validation of a typed access token. A wrong one counts against the limit of its network. */
 
-/** Printable ASCII without spaces. `fetch` throws on other characters. */
-export function isValidToken(token: string): boolean {
+/** Printable ASCII without spaces, as in the configuration. */
+function isValidToken(token: string): boolean {
   return /^[!-~]+$/.test(token);
 }
 

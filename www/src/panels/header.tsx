@@ -1,10 +1,10 @@
-/** Header: name, time range, filters, refresh, link, time zone and theme. */
+/** Header: name, time range, filters, refresh, link, time zone, theme and sign-out. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { DIMENSIONS } from "../api/dimensions";
 import { humanize, timeOfDay, valueLabel } from "../format";
-import { refresh, REFRESH_MS } from "../polling/feed";
-import { busy, dashboardData, paused, screen, setFilter, view } from "../state";
+import { logout, refresh, REFRESH_MS } from "../polling/feed";
+import { busy, dashboardData, paused, screen, session, setFilter, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { CopyLink } from "./copy-link";
@@ -29,10 +29,21 @@ export function Header() {
           <span class="tool-word">{theme.value}</span>
           <span class="unseen">switch theme</span>
         </button>
+        {!isLocked && <SignOut />}
       </div>
       {!isLocked && <FixedTimes />}
       <FilterChips />
     </header>
+  );
+}
+
+/** Shown for a session only. A proxy in front has its own way to sign out. */
+function SignOut() {
+  if (session.value?.signed_in_by !== "session") return null;
+  return (
+    <button type="button" class="quiet" data-sign-out onClick={() => void logout()} title={`Signed in as ${session.value.name}`}>
+      Sign out
+    </button>
   );
 }
 

@@ -2,7 +2,7 @@
 import type { Accounting } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import { count } from "../format";
-import { accounting } from "../state";
+import { accounting, session } from "../state";
 import { probeOverheadSummary } from "../stream/probe-overhead";
 import { Icon } from "../ui/icon";
 import {
@@ -14,7 +14,8 @@ import {
 } from "./accounting-summary";
 
 export function IngestAccounting({ result }: { result: AsyncResult<Accounting> }) {
-  if (result.kind === "loading") return null;
+  // The accounting covers all sites: the collector refuses it to a session that is limited to some.
+  if (result.kind === "loading" || session.value?.sites !== undefined) return null;
   if (result.kind === "failed")
     return (
       <footer class="accounting" data-accounting="failed">

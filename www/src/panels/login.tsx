@@ -1,31 +1,33 @@
-/** Form for the access token. `sessionStorage` keeps it for the tab. */
+/** Form for the access token. The page sends it once, for a cookie that scripts cannot read. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { tokenError } from "../api/token";
 import { login } from "../polling/feed";
-import { token } from "../state";
 
 export function Login() {
   const [typed, setTyped] = useState("");
   const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   // `autofocus` works once per page, and this form appears again after a rejected token.
   useEffect(() => input.current?.focus(), []);
-  const submit = (event: Event) => {
+  const submit = async (event: Event) => {
     event.preventDefault();
-    const tokenFault = tokenError(typed.trim());
-    setError(tokenFault);
-    if (tokenFault === null) login(typed.trim());
-    else input.current?.focus();
+    if (isSending) return;
+    setSending(true);
+    const fault = tokenError(typed.trim()) ?? (await login(typed.trim()));
+    setSending(false);
+    setError(fault);
+    if (fault !== null) input.current?.focus();
   };
   return (
     <section class="empty">
       <h2>Sign in</h2>
       <p>
-        Paste a read token. Ask your administrator, or see <code>read_tokens</code> and <code>admin_token</code> in the
-        collector’s configuration. The token is stored in this tab only.
+        Paste a token with the scope <code>read</code>. Ask your administrator, or see <code>[[tokens]]</code> in the
+        collector’s configuration. You stay signed in for 30 days.
       </p>
-      <form class="login" onSubmit={submit}>
+      <form class="login" data-sign-in onSubmit={(event) => void submit(event)}>
         {/* Password managers store a token under a user name. */}
         <input type="text" autocomplete="username" value="llm-rum" readOnly hidden />
         <label>
@@ -43,9 +45,9 @@ export function Login() {
           Sign in
         </button>
       </form>
-      {(error !== null || token.value !== null) && (
+      {error !== null && (
         <p class="outcome bad" role="alert">
-          {error ?? "Token rejected."}
+          {error}
         </p>
       )}
     </section>

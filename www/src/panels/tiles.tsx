@@ -190,7 +190,7 @@ function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quanti
 }
 
 /** Confidence interval of a percentile of few samples. */
-function ConfidenceInterval({ interval }: { interval: Interval | undefined }) {
+function ConfidenceInterval({ interval }: { interval: Interval | null | undefined }) {
   if (!interval || !isKnown(interval.lower_ms)) return null;
   const { lower_ms: lower, upper_ms: upper } = interval;
   const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;

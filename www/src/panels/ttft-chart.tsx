@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 
 import type { Heatmap as HeatmapAnswer, SeriesPoint, Timeseries } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { METRIC_LABELS, METRICS, type Metric } from "../api/metrics";
+import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { isRunning, type Range } from "../api/range";
 import {
   exceedsError,
@@ -17,7 +17,7 @@ import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { Line, PlotSpec } from "../charts/plot";
 import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
-import { isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { DURATION_METRICS, isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
 import { setChartType, setCompareTo, setMetric, setRange, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
@@ -130,7 +130,7 @@ function ZoomButton({ series: { from, to, points }, range }: { series: Timeserie
   );
 }
 
-const METRIC_OPTIONS = METRICS.map((value) => ({
+const METRIC_OPTIONS = DURATION_METRICS.map((value) => ({
   value,
   label: METRIC_LABELS[value].short,
   title: METRIC_LABELS[value].meaning,

@@ -12,11 +12,14 @@ import {
   getHeatmap,
   getHistogram,
   getNewest,
+  getSession,
   getSiteKey,
   getStream,
   getStreams,
   getSummary,
   getTimeseries,
+  signIn,
+  signOut,
   type QueryWindow,
   type RequestOptions,
   type StreamQuery,
@@ -31,9 +34,8 @@ import {
   outsideRange,
   paused,
   rows,
-  storeToken,
+  session,
   streamList,
-  token,
   view,
   type OutsideRange,
 } from "../state";
@@ -57,7 +59,7 @@ let openedAt = 0;
 export function startFeed(): void {
   const key = computed(() => {
     const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
-    return JSON.stringify([queryKey(view.value), metric, chartType, compareTo, by, showsAllGroups, token.value]);
+    return JSON.stringify([queryKey(view.value), metric, chartType, compareTo, by, showsAllGroups]);
   });
   const streamId = computed(() => view.value.stream);
   effect(() => {
@@ -83,7 +85,7 @@ export async function refresh(): Promise<void> {
   current = controller;
   busy.value = true;
   try {
-    await load(view.peek(), { token: token.peek(), signal: controller.signal });
+    await load(view.peek(), { signal: controller.signal });
   } catch (error) {
     if (!controller.signal.aborted) reportFailure(error);
     // Cancels the other requests of the same load.
@@ -106,7 +108,7 @@ export async function loadOlder(): Promise<void> {
     const page = await getStreams(
       queryWindow(view.peek()),
       { ...streamQuery(view.peek()), cursor },
-      requestOptions(),
+      {},
     );
     const shown = streamList.peek();
     if (shown === null || key !== queryKey(view.peek())) return;
@@ -118,11 +120,26 @@ export async function loadOlder(): Promise<void> {
   }
 }
 
-export function login(value: string): void {
+/** Exchanges a token for a session and loads the dashboard. Returns why that failed, as a sentence. */
+export async function login(token: string): Promise<string | null> {
+  try {
+    session.value = await signIn(token);
+  } catch (error) {
+    return error instanceof ApiError && error.code === "wrong_token" ? "Token rejected." : errorMessage(error);
+  }
   connection.value = { kind: "loading" };
-  storeToken(value);
-  // Submitting the same token changes no signal, so the effect does not run.
-  if (current === null) void refresh();
+  void refresh();
+  return null;
+}
+
+/** Ends the session. The page loads again, so that no data stays in its memory. */
+export async function logout(): Promise<void> {
+  try {
+    await signOut();
+    location.reload();
+  } catch (error) {
+    reportFailure(error);
+  }
 }
 
 async function load(requested: View, options: RequestOptions): Promise<void> {
@@ -171,6 +188,8 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
     outsideRange.value = outside;
     connection.value = { kind: "open" };
   });
+  // Only the button for signing out depends on it.
+  if (session.peek() === null) session.value = await getSession(options).catch(() => null);
   await refreshDetail();
 }
 
@@ -213,7 +232,7 @@ function rowOf(id: string): StreamReport | undefined {
 
 async function fetchDetail(id: string): Promise<void> {
   try {
-    const report = await getStream(id, requestOptions());
+    const report = await getStream(id, {});
     if (view.peek().stream === id) opened.value = { report };
   } catch (error) {
     if (view.peek().stream !== id) return;
@@ -238,10 +257,6 @@ function schedule(): void {
     if (document.hidden) schedule();
     else void refresh();
   }, REFRESH_MS);
-}
-
-function requestOptions(): RequestOptions {
-  return { token: token.peek() };
 }
 
 function queryWindow({ range, filters }: View): QueryWindow {

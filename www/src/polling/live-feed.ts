@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 
 import type { Filters } from "../api/api-types";
 import { listen } from "../api/live-client";
-import { connection, live, paused, token, view } from "../state";
+import { connection, live, paused, view } from "../state";
 
 export function startLiveFeed(): void {
   const hidden = signal(document.hidden);
@@ -22,8 +22,7 @@ export function startLiveFeed(): void {
     }
     const controller = new AbortController();
     live.value = { kind: "joining" };
-    const options = { token: token.value, signal: controller.signal };
-    void listen(JSON.parse(filters.value) as Filters, options, (now) => {
+    void listen(JSON.parse(filters.value) as Filters, { signal: controller.signal }, (now) => {
       live.value = now === null ? { kind: "away" } : { kind: "live", now };
     });
     return () => controller.abort();

@@ -4,7 +4,7 @@ import { computed, effect } from "@preact/signals";
 import type { Budgets } from "../api/api-types";
 import { LOADING, toResult } from "../api/async-result";
 import { getAccounting, getSlo, type RequestOptions } from "../api/client";
-import { accounting, budgets, connection, dashboardData, paused, token, view } from "../state";
+import { accounting, budgets, connection, dashboardData, paused, view } from "../state";
 
 const MINUTE_MS = 60_000;
 /** Maximum number of use cases to load budgets for. */
@@ -14,14 +14,14 @@ let current: AbortController | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 export function startSlowPoll(): void {
-  const filters = computed(() => JSON.stringify([view.value.filters, token.value]));
+  const filters = computed(() => JSON.stringify(view.value.filters));
   // Budgets of other filters must not stay on screen.
   effect(() => {
     if (filters.value) budgets.value = LOADING;
   });
   const isOpen = computed(() => connection.value.kind === "open");
   effect(() => {
-    // Waits until the collector has accepted the token, and polls again after an outage.
+    // Waits until the collector has answered, and polls again after an outage.
     if (filters.value && isOpen.value) void poll();
   });
   document.addEventListener("visibilitychange", () => {
@@ -34,7 +34,7 @@ async function poll(): Promise<void> {
   current?.abort();
   const controller = new AbortController();
   current = controller;
-  const options = { token: token.peek(), signal: controller.signal };
+  const options = { signal: controller.signal };
   const [newBudgets, newAccounting] = await Promise.all([
     toResult(getBudgets(options)),
     toResult(getAccounting(options)),

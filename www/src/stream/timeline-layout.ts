@@ -31,6 +31,8 @@ export interface TimelineLayout {
   isReused: boolean | null;
   /** From the end of the body in the browser until the app saw it. */
   endDelay: DurationRow | null;
+  /** From the request to each moment that the app named. */
+  marks: DurationRow[];
   server: DurationRow[];
   /** Client TTFT minus server TTFT. */
   overhead: { ms: number; bar: { from: number; to: number } } | null;
@@ -42,8 +44,9 @@ export type TimelineSpan = "whole" | "first";
 export function layoutTimeline(report: StreamReport, span: TimelineSpan): TimelineLayout {
   const raw = momentsOf(report);
   const known = raw.map(({ at }) => at).filter(isKnown);
+  const marks = report.marks ?? [];
   const from = Math.min(0, ...known);
-  const to = span === "first" ? firstTextEnd(report, known) : Math.max(1, ...known, serverEnd(report.server));
+  const to = span === "first" ? firstTextEnd(report, known) : Math.max(1, ...known, serverEnd(report.server), ...marks.map(({ at_ms }) => at_ms));
   const share = (ms: number) => clamp((ms - from) / (to - from));
   let before: number | null = null;
   const moments = raw.map(({ name, at, kind }): MomentRow => {
@@ -60,6 +63,7 @@ export function layoutTimeline(report: StreamReport, span: TimelineSpan): Timeli
     network: networkRows(report, share),
     isReused: isReused(report),
     endDelay: endDelayOf(report, share),
+    marks: marks.map(({ name, at_ms: ms }) => ({ name, ms, bar: { from: share(0), to: share(ms) } })),
     server: serverRows(report.server, share),
     overhead: overheadOf(report, share),
   };

@@ -18,6 +18,8 @@ import {
 
 const ROW = 28;
 const NAME = 104;
+/** More characters would run into the plot. */
+const NAME_CHARS = 14;
 const VALUE = 164;
 
 export function Timeline({ report }: { report: StreamReport }) {
@@ -87,13 +89,14 @@ function PageLifecycleNotes({ report }: { report: StreamReport }) {
 
 /** Durations below the moments, with a heading. */
 interface Group {
-  tone: "network" | "page" | "server";
+  tone: "network" | "page" | "app" | "server";
   title: string;
   rows: DurationRow[];
   overhead?: TimelineLayout["overhead"];
 }
 
-function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLayout, report: StreamReport): Group[] {
+function groupsOf(layout: TimelineLayout, report: StreamReport): Group[] {
+  const { network, isReused, endDelay, marks, server, overhead } = layout;
   const groups: Group[] = [];
   const protocol = report.page_lifecycle?.protocol ? ` over ${report.page_lifecycle.protocol}` : "";
   if (network.length > 0)
@@ -103,6 +106,7 @@ function groupsOf({ network, isReused, endDelay, server, overhead }: TimelineLay
       rows: network,
     });
   if (endDelay) groups.push({ tone: "page", title: "page, after the end of the body", rows: [endDelay] });
+  if (marks.length > 0) groups.push({ tone: "app", title: "marks of the app", rows: marks });
   if (server.length > 0)
     groups.push({
       tone: "server",
@@ -205,9 +209,10 @@ function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number
       {group.rows.map((row, index) => {
         const middle = top + ROW * (index + 1) + ROW / 2;
         return (
-          <g key={row.name}>
+          <g key={index}>
             <text class="name" x={0} y={middle}>
-              {row.name}
+              <title>{row.name}</title>
+              {row.name.length > NAME_CHARS ? `${row.name.slice(0, NAME_CHARS - 1)}…` : row.name}
             </text>
             <rect {...span(row.bar)} y={middle - 4} height={8} rx={1} />
             <text class="at end" x={right - (narrow ? 0 : 72)} y={middle}>
@@ -220,12 +225,18 @@ function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number
   );
 }
 
-function timelineText({ moments, network, endDelay, server }: TimelineLayout): string {
+function timelineText({ moments, network, endDelay, marks, server }: TimelineLayout): string {
   const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
   const durations = (side: string, rows: DurationRow[]) =>
     rows.map(({ name, ms }) => `${side} ${name} ${exactDuration(ms)}`);
   const after = endDelay ? durations("page", [endDelay]) : [];
-  return [...parts, ...durations("network", network), ...after, ...durations("server", server)].join(", ");
+  return [
+    ...parts,
+    ...durations("network", network),
+    ...after,
+    ...durations("mark", marks),
+    ...durations("server", server),
+  ].join(", ");
 }
 
 function round(x: number): number {

@@ -13,7 +13,7 @@ use crate::config::{Dedupe, Store};
 #[derive(Default)]
 struct Past {
     windows: HashMap<WindowKey, Vec<u8>>,
-    cumulative: HashMap<SeriesId, Vec<u8>>,
+    cumulative: HashMap<CumulativeKey, Vec<u8>>,
     reports: HashMap<u64, StreamReport>,
 }
 
@@ -26,8 +26,8 @@ impl StoredState for Past {
         Ok(Window { stats, before: None })
     }
 
-    fn total(&self, series: SeriesId) -> Result<CumulativeStats, Self::Error> {
-        let bytes = self.cumulative.get(&series);
+    fn total(&self, key: CumulativeKey) -> Result<CumulativeStats, Self::Error> {
+        let bytes = self.cumulative.get(&key);
         Ok(bytes.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(bytes))?)
     }
 
@@ -45,8 +45,7 @@ fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
     {
         let mut changes = aggregator.changes();
         past.windows.extend(changes.windows.iter().map(|(key, window)| (*key, window.stats.encode())));
-        past.cumulative
-            .extend(changes.cumulative.iter_mut().map(|(series, total)| (*series, total.encode())));
+        past.cumulative.extend(changes.cumulative.iter_mut().map(|(key, total)| (*key, total.encode())));
     }
     aggregator.mark_flushed(now_ms);
     while aggregator.evict_some(now_ms, past).unwrap() {}

@@ -1,60 +1,47 @@
-//! The panels of the Grafana dashboard and their PromQL. `export/prometheus/names.rs` names the metrics.
+//! The sections of the Grafana dashboard and their PromQL. `export/prometheus/names.rs` names the metrics.
 
-use serde_json::{Value, json};
-
-use crate::aggregate::metric::{Export, Metric, measured_by_default};
+use super::panel::{Panel, Section, asked, limit, lines, stat, volume};
+use super::promql::{CHOSEN, IN_FLIGHT_CAP, percentiles, quantile, rate};
+use super::targets::target_lines;
+use super::{engines, throughput};
+use crate::aggregate::metric::{Metric, MetricDefinition, Unit, measured_by_default};
 use crate::aggregate::own_edges::OwnEdges;
 use crate::cli::prometheus_rules::{ELIGIBLE, profiles, rounded};
 use crate::config::Config;
 use crate::export::prometheus::names;
 use crate::slo::error_budget::{BurnRateAlert, Objective};
 
-/// A panel, or the heading of a row of panels.
-pub(super) enum Panel {
-    Row(&'static str),
-    Lines(Lines),
+/// All sections from top to bottom.
+pub(super) fn all(config: &Config) -> Vec<Section> {
+    let section = |title, panels| Section { title, is_collapsed: false, panels };
+    vec![
+        section("Latency", latency(config)),
+        throughput::section(config),
+        section("Outcomes", endings()),
+        section("In flight and queue", load()),
+        section("Browser vs. server", sides()),
+        section("Error budgets", budgets(config)),
+        engines::section(),
+        section("Collector", own()),
+    ]
 }
 
-/// A line chart over time.
-pub(super) struct Lines {
-    title: String,
-    about: String,
-    /// Unit in Grafana's notation.
-    unit: &'static str,
-    width: u32,
-    stacked: bool,
-    /// Thresholds, each with a colour.
-    bounds: Vec<(f64, &'static str)>,
-    questions: Vec<Question>,
-}
-
-struct Question {
-    expr: String,
-    legend: String,
-}
-
-/// All panels from top to bottom.
-pub(super) fn all(config: &Config) -> Vec<Panel> {
-    let mut panels = vec![Panel::Row("Latency")];
-    panels.extend(waits());
-    panels.push(Panel::Row("Outcomes"));
-    panels.extend(endings());
-    panels.push(Panel::Row("Browser vs. server"));
-    panels.extend(sides());
-    panels.push(Panel::Row("Error budgets"));
-    panels.extend(budgets(config));
-    panels.push(Panel::Row("Collector"));
-    panels.extend(own());
-    panels
-}
-
-/// Every metric that all probes measure, by use case.
-fn waits() -> impl Iterator<Item = Panel> {
-    measured_by_default().filter_map(|definition| {
+/// Every duration that all probes measure, by use case.
+fn latency(config: &Config) -> Vec<Panel> {
+    let durations =
+        measured_by_default().filter(|definition| definition.unit == Unit::Milliseconds).enumerate();
+    let panel = |(at, definition): (usize, &MetricDefinition)| {
         let (labels, export) = (definition.labels.as_ref()?, definition.export.as_ref()?);
-        let at = |q: f64| asked(quantile(q, export, "use_case"), &format!("{{{{use_case}}}} p{}", q * 100.0));
-        Some(Panel::Lines(lines(labels.title, "s", 8, vec![at(0.5), at(0.95)]).about(export.help)))
-    })
+        let mut questions = percentiles(definition.metric, "use_case");
+        questions.extend(target_lines(config, definition.metric));
+        // The first is the wait that users see.
+        let is_first = at == 0;
+        if is_first {
+            questions.push(volume(format!("sum({})", rate(names::REQUESTS, "")), "requests"));
+        }
+        Some(lines(labels.title, "s", if is_first { 24 } else { 8 }, questions).about(export.help))
+    };
+    durations.filter_map(panel).collect()
 }
 
 fn endings() -> Vec<Panel> {
@@ -64,7 +51,6 @@ fn endings() -> Vec<Panel> {
     let failed = format!("sum by (use_case) ({}) / sum by (use_case) ({eligible})", rate(names::ERRORS, ""));
     let left = Metric::AbandonedTtfv.export();
     let leavers = format!("sum by (use_case) ({})", rate(&format!("{}_count", left.prometheus), ""));
-    let tokens = format!("sum by (model) ({})", rate(names::TOKENS, ""));
     vec![
         lines("Streams by outcome", "reqps", 8, vec![asked(outcomes, "{{outcome}}")]).stacked(),
         lines("Error rate", "percentunit", 8, vec![asked(failed, "{{use_case}}")]).about(
@@ -73,21 +59,47 @@ fn endings() -> Vec<Panel> {
         ),
         lines("Streams with a defect", "reqps", 8, vec![asked(defects, "{{defect}}")]),
         lines("Streams abandoned before text", "reqps", 8, vec![asked(leavers, "{{use_case}}")]),
-        lines(
-            "Wait before abandonment",
-            "s",
-            8,
-            vec![
-                asked(quantile(0.5, left, "use_case"), "{{use_case}} p50"),
-                asked(quantile(0.95, left, "use_case"), "{{use_case}} p95"),
-            ],
-        ),
-        lines("Output tokens", "ops", 8, vec![asked(tokens, "{{model}}")])
-            .about("Per second, as counted by providers."),
+        lines("Wait before abandonment", "s", 8, percentiles(Metric::AbandonedTtfv, "use_case")),
+        correlation(),
     ]
-    .into_iter()
-    .map(Panel::Lines)
-    .collect()
+}
+
+/// Latency and errors beside the hour before. A rise of both has another cause than a rise of latency alone.
+fn correlation() -> Panel {
+    let over =
+        |name: &str, more: &str, before: &str| format!("sum(rate({name}{{{CHOSEN}{more}}}[15m]{before}))");
+    let first = format!("{}_bucket", Metric::Ttfv.export().prometheus);
+    let p95 = |before: &str| {
+        let buckets = format!("sum by (le) (rate({first}{{{CHOSEN}}}[15m]{before}))");
+        format!("histogram_quantile(0.95, {buckets})")
+    };
+    let failed = |before: &str| {
+        let eligible = over(names::STREAMS, &format!(",{ELIGIBLE}"), before);
+        format!("{} / {eligible}", over(names::ERRORS, "", before))
+    };
+    let questions = vec![
+        asked(format!("{} / {} - 1", p95(""), p95(" offset 1h")), "TTFT p95"),
+        asked(format!("({}) - ({})", failed(""), failed(" offset 1h")), "error rate"),
+    ];
+    stat("Latency and errors, against one hour before", "percentunit", 8, questions)
+        .bounded("green", vec![(0.1, "orange"), (0.5, "red")])
+        .about(
+            "Change of the TTFT p95, and of the error rate in percentage points. Both up: the service is overloaded \
+             or failing. Latency alone: a queue, longer input or the network.",
+        )
+}
+
+fn load() -> Vec<Panel> {
+    let open = format!("sum by (use_case) ({}{{{CHOSEN}}})", names::OPEN);
+    let in_flight = vec![asked(open, "{{use_case}}"), limit(format!("vector(${IN_FLIGHT_CAP})"), "cap")];
+    vec![
+        lines("Streams in flight", "short", 12, in_flight).about(
+            "Streams that have reported and are not finalized. Probes first report 1 s after the first token. The line \
+             is the variable “In-flight cap”.",
+        ),
+        lines("Queue time on the server", "s", 12, percentiles(Metric::ServerQueue, "provider"))
+            .about("Streams whose server reports its queue. For the queue's length see the row of the engines."),
+    ]
 }
 
 fn sides() -> Vec<Panel> {
@@ -98,19 +110,17 @@ fn sides() -> Vec<Panel> {
             asked(quantile(q, Metric::ServerTtft.export(), ""), &format!("server p{percentile}")),
         ]
     };
-    let over = |q: f64| {
-        asked(quantile(q, Metric::Overhead.export(), "provider"), &format!("{{{{provider}}}} p{}", q * 100.0))
-    };
     vec![
         lines("Time to first token, p50", "s", 8, both(0.5))
             .about("Server: streams with server timing only. Browser: all streams."),
+        lines("Time to first token, p90", "s", 8, both(0.9)),
         lines("Time to first token, p95", "s", 8, both(0.95)),
-        lines("Network overhead", "s", 8, vec![over(0.5), over(0.95)])
+        lines("Time to first token, p99", "s", 8, both(0.99)),
+        lines("Network overhead", "s", 8, percentiles(Metric::Overhead, "provider"))
             .about("Browser minus server time to first token, of the same stream."),
+        lines("Generation duration on the server", "s", 8, percentiles(Metric::EngineGeneration, "model"))
+            .about(Metric::EngineGeneration.export().help),
     ]
-    .into_iter()
-    .map(Panel::Lines)
-    .collect()
 }
 
 /// Burn rates of all budgets. Above 1, the budget does not last its period.
@@ -143,9 +153,8 @@ fn budgets(config: &Config) -> Vec<Panel> {
             untold.concat()
         );
         let bounds = BurnRateAlert::ALL.map(|alert| (alert.rate(config.budget_days()), colour(alert)));
-        let mut panel = lines(&format!("{word} budgets: burn rate"), "short", 12, questions).about(&about);
-        panel.bounds = bounds.into();
-        panels.push(Panel::Lines(panel));
+        let panel = lines(&format!("{word} budgets: burn rate"), "short", 12, questions).about(&about);
+        panels.push(panel.bounded("green", bounds.into()));
     }
     panels
 }
@@ -179,121 +188,4 @@ fn own() -> Vec<Panel> {
         lines("Replication lag", "s", 8, vec![plain(names::REPLICATION_LAG, "lag")])
             .about("Only for collectors that share a ClickHouse."),
     ]
-    .into_iter()
-    .map(Panel::Lines)
-    .collect()
 }
-
-impl Panel {
-    pub(super) const fn begins_row(&self) -> bool {
-        matches!(self, Self::Row(_))
-    }
-
-    pub(super) const fn width(&self) -> u32 {
-        match self {
-            Self::Row(_) => COLUMNS,
-            Self::Lines(Lines { width, .. }) => *width,
-        }
-    }
-
-    pub(super) const fn height(&self) -> u32 {
-        match self {
-            Self::Row(_) => 1,
-            Self::Lines(_) => 8,
-        }
-    }
-
-    /// The panel in Grafana's JSON format.
-    pub(super) fn json(&self, id: usize, at: &Value) -> Value {
-        match self {
-            Self::Row(title) => json!({
-                "id": id, "type": "row", "title": title, "collapsed": false, "gridPos": at, "panels": [],
-            }),
-            Self::Lines(lines) => lines.json(id, at),
-        }
-    }
-}
-
-impl Lines {
-    fn about(mut self, about: &str) -> Self {
-        self.about = about.to_owned();
-        self
-    }
-
-    const fn stacked(mut self) -> Self {
-        self.stacked = true;
-        self
-    }
-
-    fn json(&self, id: usize, at: &Value) -> Value {
-        let target = |(at, question): (usize, &Question)| {
-            json!({
-                "refId": format!("Q{at}"), "datasource": datasource(), "expr": question.expr,
-                "legendFormat": question.legend, "range": true, "instant": false, "editorMode": "code",
-            })
-        };
-        let mut bounds = self.bounds.clone();
-        bounds.sort_by(|one, other| one.0.total_cmp(&other.0));
-        // The first alert is the most severe, and would hide others with the same limit.
-        bounds.dedup_by(|other, first| other.0 == first.0);
-        let base = json!({ "color": "green", "value": null });
-        let steps = bounds.iter().map(|(value, color)| json!({ "color": color, "value": value }));
-        let steps: Vec<_> = [base].into_iter().chain(steps).collect();
-        json!({
-            "id": id, "type": "timeseries", "title": self.title, "description": self.about, "gridPos": at,
-            "datasource": datasource(),
-            "targets": self.questions.iter().enumerate().map(target).collect::<Vec<_>>(),
-            "fieldConfig": { "defaults": {
-                "unit": self.unit, "min": 0,
-                "custom": {
-                    "drawStyle": "line", "lineWidth": 1, "fillOpacity": if self.stacked { 30 } else { 0 },
-                    "showPoints": "never", "spanNulls": false,
-                    "stacking": { "mode": if self.stacked { "normal" } else { "none" }, "group": "A" },
-                    "thresholdsStyle": { "mode": if bounds.is_empty() { "off" } else { "dashed" } },
-                },
-                "thresholds": { "mode": "absolute", "steps": steps },
-            }, "overrides": [] },
-            "options": {
-                "legend": { "displayMode": "list", "placement": "bottom", "showLegend": true },
-                "tooltip": { "mode": "multi", "sort": "desc" },
-            },
-        })
-    }
-}
-
-fn lines(title: &str, unit: &'static str, width: u32, questions: Vec<Question>) -> Lines {
-    Lines {
-        title: title.to_owned(),
-        about: String::new(),
-        unit,
-        width,
-        stacked: false,
-        bounds: Vec::new(),
-        questions,
-    }
-}
-
-fn asked(expr: String, legend: &str) -> Question {
-    Question { expr, legend: legend.to_owned() }
-}
-
-/// A percentile of a histogram by a label, or over all series if `by` is empty.
-fn quantile(q: f64, export: &Export, by: &str) -> String {
-    let labels = if by.is_empty() { "le".to_owned() } else { format!("le, {by}") };
-    let buckets = rate(&format!("{}_bucket", export.prometheus), "");
-    format!("histogram_quantile({q}, sum by ({labels}) ({buckets}))")
-}
-
-fn rate(name: &str, more: &str) -> String {
-    format!("rate({name}{{{CHOSEN}{more}}}[$__rate_interval])")
-}
-
-const CHOSEN: &str = "site=~\"$site\",use_case=~\"$use_case\",provider=~\"$provider\",model=~\"$model\"";
-
-/// The Prometheus that the viewer of the dashboard selects.
-pub(super) fn datasource() -> Value {
-    json!({ "type": "prometheus", "uid": "${DS_PROMETHEUS}" })
-}
-
-/// Columns of Grafana's grid.
-pub(super) const COLUMNS: u32 = 24;

@@ -18,10 +18,13 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
         ("is not text".to_owned(), "write one of the words in docs/configuration.md, in quotes".to_owned())
     } else if field == "otlp.headers" {
         ("is not a table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
-    } else if field == "read_tokens" {
-        ("is not a list".to_owned(), "write the tokens in brackets: `[\"…\"]`".to_owned())
     } else if field.starts_with("notify") && !field.contains('.') {
         ("is not a list of tables".to_owned(), "write `[[notify]]` in double brackets".to_owned())
+    } else if is_token(field) {
+        (
+            "is not a list of tables".to_owned(),
+            "write `[[tokens]]` with `name` and `token` below it".to_owned(),
+        )
     } else if is_secret(field) {
         ("is not text".to_owned(), "put it in quotes".to_owned())
     } else if let Some(known) = known {
@@ -55,9 +58,14 @@ pub(super) fn is_secret(field: &str) -> bool {
             .iter()
             .any(|name| inside.split(['.', '[']).any(|part| part == *name));
     }
-    ["admin_token", "read_tokens", "store.clickhouse.password", "otlp.headers."]
-        .iter()
-        .any(|secret| field.starts_with(secret))
+    let is_of_token = field.starts_with("tokens[") && field.ends_with("].token");
+    is_of_token
+        || ["store.clickhouse.password", "otlp.headers."].iter().any(|secret| field.starts_with(secret))
+}
+
+/// The list of tokens or one of its items. An operator may have written the secrets without their tables.
+fn is_token(field: &str) -> bool {
+    field == "tokens" || field.starts_with("tokens[") && field.ends_with(']') && !field.contains("].")
 }
 
 /// Remedy for an unknown field: the known one that was probably meant, else the list

@@ -1,6 +1,7 @@
 //! Messages about files with and without mistakes.
 
 use super::*;
+use crate::config::token::Scope;
 
 fn mistakes_in(text: &str, environment: &[(&str, &str)]) -> Vec<String> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -25,12 +26,6 @@ fn a_mistake_has_its_line_and_its_remedy() {
             "data = ''".to_owned(),
             "configuration:1: `data` is empty, which means the working directory of the collector",
         ),
-        ("\nadmin_token = 'short'".to_owned(), "configuration:2: `admin_token` is shorter than 16"),
-        ("read_tokens = ['0123456789abcdef']".to_owned(), "configuration:1: `read_tokens` has no effect"),
-        (
-            "admin_token = '0123456789abcdef'\nread_tokens = ['a']".to_owned(),
-            "configuration:2: `read_tokens[0]` is shorter than 16",
-        ),
         ("lisen = '127.0.0.1:1'".to_owned(), "configuration:1: `lisen` is not a known field: write `listen`"),
         (
             "colour = 1".to_owned(),
@@ -52,6 +47,10 @@ fn a_mistake_has_its_line_and_its_remedy() {
         (
             "[store]\nhistory_days = 1".to_owned(),
             "configuration:2: `store.history_days` is shorter than `store.windows_hours`",
+        ),
+        (
+            "reading_speeds = [5, 0]".to_owned(),
+            "configuration:1: `reading_speeds` has a speed that is not above 0",
         ),
         ("sites = []".to_owned(), "configuration:1: `sites` is empty"),
         (
@@ -96,14 +95,6 @@ fn a_mistake_has_its_line_and_its_remedy() {
         (
             "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = []".to_owned(),
             "configuration:4: `sites[0].origins` is empty, so no page can send: write",
-        ),
-        (
-            "admin_token = 'change-me-before-the-first-start'".to_owned(),
-            "configuration:1: `admin_token` is the public value of the example",
-        ),
-        (
-            "admin_token = \"0123456789abcdef\\n\"".to_owned(),
-            "configuration:1: `admin_token` is not visible ASCII only",
         ),
         (
             "[ingest]\nclient_header = 'x forwarded'".to_owned(),
@@ -178,6 +169,60 @@ fn a_mistake_has_its_line_and_its_remedy() {
     }
 }
 
+fn tokens(second: &str) -> String {
+    format!(
+        "[[sites]]\nname = 'shop'\nkeys = ['k']\norigins = ['loopback']\n\
+         [[tokens]]\nname = 'first'\ntoken = 'fedcba9876543210'\n[[tokens]]\nname = 'second'\n{second}"
+    )
+}
+
+#[test]
+fn a_mistake_about_access_has_its_line_and_remedy() {
+    let good = "token = '0123456789abcdef'";
+    for (second, expected) in [
+        ("token = 'short'".to_owned(), "10: `tokens[1].token` is shorter than 16 bytes: generate"),
+        (
+            "token = 'change-me-before-the-first-start'".to_owned(),
+            "10: `tokens[1].token` is the public value",
+        ),
+        ("token = \"0123456789abcdef\\n\"".to_owned(), "10: `tokens[1].token` is not visible ASCII only"),
+        ("token = 'fedcba9876543210'".to_owned(), "10: `tokens[1].token` is the same as that of another"),
+        ("scopes = ['read']".to_owned(), "8: `tokens[1]` has no `token`: add it"),
+        (format!("{good}\nscopes = []"), "11: `tokens[1].scopes` is empty"),
+        (
+            format!("{good}\nscopes = ['write']"),
+            "11: `tokens[1].scopes[0]` is not valid: unknown variant `write`: write `read` or `metrics`",
+        ),
+        (format!("{good}\nsites = []"), "11: `tokens[1].sites` is empty"),
+        (
+            format!("{good}\nsites = ['shop', 'shpo']"),
+            "11: `tokens[1].sites` names `shpo`, which is not the name of a site: write",
+        ),
+        (
+            format!("{good}\nsites = ['shop']\nscopes = ['read', 'metrics']"),
+            "11: `tokens[1].sites` cannot limit the scope `metrics`: `/metrics` covers all sites: remove",
+        ),
+        (format!("{good}\nsite = ['shop']"), "11: `tokens[1].site` is not a known field: write `sites`"),
+    ] {
+        check_lines(&tokens(&second), &[expected]);
+    }
+    let proxied = "[ingest]\nproxies = ['10.0.0.1']\nclient_header = 'x-a'\n[auth_proxy]\n";
+    for (text, expected) in [
+        ("[auth_proxy]\nheader = 'x-user'", "2: `auth_proxy.header` has no effect without `ingest.proxies`"),
+        (
+            &format!("{proxied}header = 'X-A'"),
+            "5: `auth_proxy.header` is also `ingest.client_header`, which every",
+        ),
+        (&format!("{proxied}header = 'x a'"), "5: `auth_proxy.header` is not valid: it is not a header name"),
+    ] {
+        check_lines(text, &[expected]);
+    }
+    check_lines(&format!("listen = '0.0.0.0:1'\n{proxied}header = 'x-user'"), &[]);
+    let twice = tokens(good).replace("'second'", "'first'");
+    check_lines(&twice, &["9: `tokens[1].name` is the name of two tokens: give"]);
+    check_lines(&tokens(&format!("{good}\nsites = ['shop']\nscopes = ['read']")), &[]);
+}
+
 #[test]
 fn a_configuration_file_that_is_not_utf8_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -243,8 +288,10 @@ fn an_unreadable_value_hides_no_other_mistake() {
 #[test]
 fn a_default_for_an_unreadable_value_is_no_mistake() {
     for text in [
-        "listen = '0.0.0.0:1'\nadmin_token = 5",
-        "listen = '0.0.0.0:1'\nadmin_tokn = '0123456789abcdef'",
+        "listen = '0.0.0.0:1'\ntokens = 5",
+        "listen = '0.0.0.0:1'\ntokns = [{ name = 'ops', token = '0123456789abcdef' }]",
+        "[[tokens]]\nname = 'ops'\ntoken = 5",
+        "sites = [5]\n[[tokens]]\nname = 'ops'\ntoken = '0123456789abcdef'\nsites = ['shop']",
         "[ingest]\nbody_bytes = '1000'\nqueue_bytes = 5000",
         "[ingest]\nclient_header = 'x-a'\nproxies = ['a']",
         "settle_after_seconds = 2000\n[dedupe]\nminutes = '60'",
@@ -275,8 +322,8 @@ fn a_list_index_stays_right_after_an_earlier_wrong_item() {
         ],
     );
     check_lines(
-        "admin_token = '0123456789abcdef'\nread_tokens = [\n4242,\n'short']",
-        &["3: `read_tokens[0]` is not text", "4: `read_tokens[1]` is shorter"],
+        "tokens = [\n4242,\n{ name = 'ops', token = 'short' }]",
+        &["2: `tokens[0]` is not a list of tables", "3: `tokens[1].token` is shorter"],
     );
 }
 
@@ -289,7 +336,7 @@ fn a_default_beside_a_shorter_target_is_no_mistake() {
 fn the_environment_overrides_the_file() {
     let environment = [
         ("LLM_RUM__LISTEN", "127.0.0.1:99"),
-        ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
+        ("LLM_RUM__TOKENS", "[{ name = 'ops', token = '12345678901234567890', scopes = ['metrics'] }]"),
         ("LLM_RUM__INGEST__BODY_BYTES", "1000"),
         ("LLM_RUM__JOURNAL__SYNC", "normal"),
         ("LLM_RUM__SITES", "[{ name = 'a', keys = ['k'], origins = ['loopback'] }]"),
@@ -298,7 +345,8 @@ fn the_environment_overrides_the_file() {
     let config =
         Draft::parse("[ingest]\nbody_bytes = 5\nbody_seconds = 7", owned.into_iter()).finish().unwrap();
     assert_eq!(config.listen.port(), 99);
-    assert_eq!(config.admin_token.unwrap().bytes(), b"12345678901234567890");
+    assert_eq!(config.tokens[0].token.bytes(), b"12345678901234567890");
+    assert_eq!(config.tokens[0].scopes, [Scope::Metrics]);
     assert_eq!((config.ingest.body_bytes, config.ingest.body_seconds), (1000, 7));
     assert_eq!(config.journal.sync, crate::Sync::Normal);
     assert_eq!(config.sites[0].name, "a");
@@ -324,14 +372,11 @@ fn a_secret_of_digits_is_text_in_the_environment() {
         ("LLM_RUM__STORE__CLICKHOUSE__URL", "http://clickhouse:8123"),
         ("LLM_RUM__STORE__CLICKHOUSE__PASSWORD", "123456789"),
         ("LLM_RUM__OTLP__HEADERS__AUTHORIZATION", "987654321"),
-        ("LLM_RUM__ADMIN_TOKEN", "12345678901234567890"),
-        ("LLM_RUM__READ_TOKENS", "['12345678901234567890']"),
     ];
     let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let config = Draft::parse("", owned.into_iter()).finish().unwrap();
     assert_eq!(config.store.clickhouse.unwrap().password, Some("123456789".into()));
     assert_eq!(config.otlp.headers["authorization"], "987654321".into());
-    assert_eq!(config.read_tokens, ["12345678901234567890".into()]);
 }
 
 #[test]
@@ -359,7 +404,7 @@ fn a_name_of_digits_is_text_in_the_environment() {
             "`limits.models` is not valid: invalid value: integer `-1`: write a whole",
         ),
         ("LLM_RUM__JOURNAL__SYNC", "1", "`journal.sync` is not text: write one of the words"),
-        ("LLM_RUM__READ_TOKENS", "42", "`read_tokens` is not a list: write the tokens in brackets"),
+        ("LLM_RUM__TOKENS", "42", "`tokens` is not a list of tables: write `[[tokens]]`"),
         ("LLM_RUM__STORE__CLICKHOUSE__USER", "7", "`store.clickhouse` has no `url`: add it"),
     ] {
         let found = mistakes_in("", &[(name, value)]);
@@ -370,10 +415,11 @@ fn a_name_of_digits_is_text_in_the_environment() {
 #[test]
 fn an_invalid_secret_is_not_shown() {
     for (text, expected) in [
-        ("admin_token = 4242424242", "`admin_token` is not text: put it in quotes"),
-        ("read_tokens = [4242424242]", "`read_tokens[0]` is not text: put it in quotes"),
-        ("read_tokens = 4242424242", "`read_tokens` is not a list: write the tokens in brackets"),
-        ("read_tokens = '4242424242'", "`read_tokens` is not a list: write the tokens in brackets"),
+        ("[[tokens]]\nname = 'a'\ntoken = 4242424242", "`tokens[0].token` is not text: put it in quotes"),
+        ("tokens = [4242424242]", "`tokens[0]` is not a list of tables: write `[[tokens]]`"),
+        ("tokens = ['4242424242']", "`tokens[0]` is not a list of tables: write `[[tokens]]`"),
+        ("tokens = 4242424242", "`tokens` is not a list of tables: write `[[tokens]]`"),
+        ("tokens = '4242424242'", "`tokens` is not a list of tables: write `[[tokens]]`"),
         (
             "[store.clickhouse]\nurl = 'http://a'\npassword = 4242424242",
             "`store.clickhouse.password` is not text: put it in quotes",
@@ -389,9 +435,11 @@ fn an_invalid_secret_is_not_shown() {
 
 #[test]
 fn a_token_is_not_shown() {
-    let found = mistakes_in("", &[("LLM_RUM__ADMIN_TOKEN__X", "secret-secret-secret")]);
-    assert!(!found.concat().contains("secret-secret"), "{found:#?}");
-    let config = Config { admin_token: Some("0123456789abcdef".into()), ..Config::default() };
+    for name in ["LLM_RUM__TOKENS", "LLM_RUM__TOKENS__OPS", "LLM_RUM__ADMIN_TOKEN"] {
+        let found = mistakes_in("", &[(name, "secret-secret-secret")]);
+        assert!(!found.is_empty() && !found.concat().contains("secret-secret"), "{found:#?}");
+    }
+    let config = Draft::parse(&tokens("token = '0123456789abcdef'"), std::iter::empty()).finish().unwrap();
     assert!(!format!("{config:?}").contains("0123456789abcdef"));
 }
 
@@ -399,12 +447,14 @@ fn a_token_is_not_shown() {
 fn a_remedy_uses_the_words_of_the_file() {
     let site = "[[sites]]\nname = 'a'\nkeys = ['k']\norigins = ['loopback']\n";
     let sections = [
-        ("", "listen data admin_token read_tokens settle_after_seconds journal sites models targets"),
+        ("", "listen data tokens settle_after_seconds journal sites models targets reading_speeds"),
+        ("[[tokens]]\nname = 'a'\ntoken = '0123456789abcdef'\n", "scopes sites"),
         ("[journal]\n", "sync wait_seconds"),
         ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
         ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),
+        ("[auth_proxy]\n", "header"),
         ("[targets.chat]\n", "ttft_p50_ms speed"),
-        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality instance"),
+        ("[otlp]\n", "endpoint headers headers.a every_seconds temporality names instance"),
         ("[country]\n", "header mmdb"),
         (site, "use_case rate sample filters filters.bots filters.own_tests targets targets.chat"),
     ];

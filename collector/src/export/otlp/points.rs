@@ -15,16 +15,26 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::aggregate::cumulative_stats::{self, CumulativeStats, NATIVE_SCHEMA};
-use crate::aggregate::dimension::Dimension;
+use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::metric::{self, Export, METRICS, MetricDefinition};
+use crate::aggregate::operation::Operation;
 use crate::aggregate::series::Series;
-use crate::config::{self, Temporality};
+use crate::aggregate::token_count::TokenCount;
+use crate::config::{self, OtlpNames, Temporality};
+
+/// What the attributes of a point are made of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PointKey {
+    pub(super) series: Series,
+    pub(super) operation: Operation,
+}
 
 /// Cumulative numbers of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesNumbers {
     outcomes: BTreeMap<&'static str, u64>,
-    output_tokens: u64,
+    input_tokens: TokenCount,
+    output_tokens: TokenCount,
     histograms: [ExponentialBuckets; METRICS.len()],
 }
 
@@ -44,13 +54,14 @@ pub(super) struct TimeRange {
     pub(super) now_ns: u64,
 }
 
-/// A series with its numbers and their time range.
-pub(super) type SeriesPoint<'a> = (&'a Series, SeriesNumbers, TimeRange);
+/// A key with its numbers and their time range.
+pub(super) type SeriesPoint<'a> = (&'a PointKey, SeriesNumbers, TimeRange);
 
 impl SeriesNumbers {
     pub(super) fn of(total: &CumulativeStats) -> Self {
         Self {
             outcomes: total.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect(),
+            input_tokens: total.input_tokens,
             output_tokens: total.output_tokens,
             histograms: metric::Metric::ALL.map(|metric| ExponentialBuckets::of(total.buckets(metric))),
         }
@@ -62,7 +73,8 @@ impl SeriesNumbers {
         let mut histograms = before.histograms.iter();
         Self {
             outcomes,
-            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            input_tokens: self.input_tokens.since(before.input_tokens),
+            output_tokens: self.output_tokens.since(before.output_tokens),
             histograms: self.histograms.each_ref().map(|now| match histograms.next() {
                 Some(before) => now.since(before),
                 None => now.clone(),
@@ -88,12 +100,12 @@ impl ExponentialBuckets {
         self.zero + self.counts.values().sum::<u64>()
     }
 
-    fn point(&self, series: &Series, span: TimeRange) -> ExponentialHistogramDataPoint {
+    fn point(&self, key: &PointKey, span: TimeRange) -> ExponentialHistogramDataPoint {
         let first = self.counts.keys().next().copied().unwrap_or_default();
         let last = self.counts.keys().next_back().copied().unwrap_or(first - 1);
         let dense = (first..=last).map(|number| self.counts.get(&number).copied().unwrap_or_default());
         ExponentialHistogramDataPoint {
-            attributes: attributes(series),
+            attributes: attributes(key),
             start_time_unix_nano: span.since_ns,
             time_unix_nano: span.now_ns,
             count: self.count(),
@@ -115,11 +127,19 @@ pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Ex
     }
     .into();
     let mut metrics: Vec<_> = metric::exported()
-        .map(|(definition, export)| histogram(definition, export, points, temporality))
+        .map(|(definition, export)| Metric {
+            name: histogram_name(export, settings.names),
+            ..histogram(definition, export, points, temporality)
+        })
         .collect();
     metrics.push(sum("llm_rum.streams", "Streams by outcome.", "{stream}", temporality, streams(points)));
-    let tokens = "Output tokens, as counted by providers.";
-    metrics.push(sum("llm_rum.output_tokens", tokens, "{token}", temporality, output_tokens(points)));
+    let [input_name, output_name] = token_names(settings.names);
+    let about = "Output tokens, as counted by providers.";
+    let output = tokens(points, |numbers| numbers.output_tokens);
+    metrics.push(sum(output_name, about, "{token}", temporality, output));
+    let about = "Input tokens, as counted by providers.";
+    let input = tokens(points, |numbers| numbers.input_tokens);
+    metrics.push(sum(input_name, about, "{token}", temporality, input));
     let scope = InstrumentationScope {
         name: "llm-rum".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -138,6 +158,25 @@ pub(super) fn request(settings: &config::Otlp, points: &[SeriesPoint<'_>]) -> Ex
     ExportMetricsServiceRequest { resource_metrics: vec![resource] }
 }
 
+/// The conventions renamed the metrics of clients; those of servers and our own have one name.
+fn histogram_name(export: &Export, names: OtlpNames) -> String {
+    match names {
+        OtlpNames::Operation => export.otlp.to_owned(),
+        OtlpNames::Inference => export.otlp.replace("gen_ai.client.operation.", "gen_ai.client.inference."),
+    }
+}
+
+/// Names of the counters of input and output tokens. The earlier conventions have a histogram instead, which needs the
+/// counts of single streams.
+const fn token_names(names: OtlpNames) -> [&'static str; 2] {
+    match names {
+        OtlpNames::Operation => ["llm_rum.input_tokens", "llm_rum.output_tokens"],
+        OtlpNames::Inference => {
+            ["gen_ai.client.inference.usage.input_tokens", "gen_ai.client.inference.usage.output_tokens"]
+        }
+    }
+}
+
 fn histogram(
     definition: &MetricDefinition,
     export: &Export,
@@ -146,13 +185,12 @@ fn histogram(
 ) -> Metric {
     let points = points
         .iter()
-        .map(|(series, numbers, span)| (series, &numbers.histograms[definition.metric as usize], span));
+        .map(|(key, numbers, span)| (key, &numbers.histograms[definition.metric as usize], span));
     let known = points.filter(|(_, spread, _)| spread.count() > 0);
-    let data_points = known.map(|(series, spread, span)| spread.point(series, *span)).collect();
+    let data_points = known.map(|(key, spread, span)| spread.point(key, *span)).collect();
     Metric {
-        name: export.otlp.to_owned(),
         description: export.help.to_owned(),
-        unit: "s".to_owned(),
+        unit: definition.unit.otlp().to_owned(),
         data: Some(Data::ExponentialHistogram(ExponentialHistogram { data_points, aggregation_temporality })),
         ..Default::default()
     }
@@ -170,9 +208,9 @@ fn sum(name: &str, about: &str, unit: &str, temporality: i32, data_points: Vec<N
 }
 
 fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberDataPoint> {
-    let by_outcome = points.iter().flat_map(|(series, numbers, span)| {
+    let by_outcome = points.iter().flat_map(|(key, numbers, span)| {
         numbers.outcomes.iter().filter(|(_, count)| **count > 0).map(move |(outcome, count)| {
-            let mut point = number(series, *count, *span);
+            let mut point = number(key, *count, *span);
             point.attributes.push(attribute("llm_rum.outcome", outcome));
             point
         })
@@ -180,28 +218,36 @@ fn streams(points: &[SeriesPoint<'_>]) -> Vec<NumberDataPoint> {
     by_outcome.collect()
 }
 
-fn output_tokens(points: &[SeriesPoint<'_>]) -> Vec<NumberDataPoint> {
-    points.iter().map(|(series, numbers, span)| number(series, numbers.output_tokens, *span)).collect()
+/// Leaves out series without a known count: 0 would say that no token was generated.
+fn tokens(points: &[SeriesPoint<'_>], of: fn(&SeriesNumbers) -> TokenCount) -> Vec<NumberDataPoint> {
+    let known =
+        points.iter().filter_map(|(key, numbers, span)| Some(number(key, of(numbers).known()?, *span)));
+    known.collect()
 }
 
-fn number(series: &Series, count: u64, span: TimeRange) -> NumberDataPoint {
+fn number(key: &PointKey, count: u64, span: TimeRange) -> NumberDataPoint {
     NumberDataPoint {
         start_time_unix_nano: span.since_ns,
         time_unix_nano: span.now_ns,
         value: Some(number_data_point::Value::AsInt(count.cast_signed())),
-        attributes: attributes(series),
+        attributes: attributes(key),
         ..Default::default()
     }
 }
 
-fn attributes(series: &Series) -> Vec<KeyValue> {
-    vec![
-        attribute("gen_ai.operation.name", "chat"),
+fn attributes(PointKey { series, operation }: &PointKey) -> Vec<KeyValue> {
+    let mut attributes = vec![
+        attribute("gen_ai.operation.name", operation.as_str()),
         attribute("gen_ai.provider.name", &series[Dimension::Provider]),
         attribute("gen_ai.request.model", &series[Dimension::Model]),
         attribute("llm_rum.site", &series[Dimension::Site]),
         attribute("llm_rum.use_case", &series[Dimension::UseCase]),
-    ]
+    ];
+    let response_model = &series[Dimension::ResponseModel];
+    if response_model != UNKNOWN {
+        attributes.push(attribute("gen_ai.response.model", response_model));
+    }
+    attributes
 }
 
 fn attribute(key: &str, value: &str) -> KeyValue {

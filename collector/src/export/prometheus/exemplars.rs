@@ -45,8 +45,8 @@ impl Exemplars {
     ) {
         let of_series = self.0.entry(Series::named_by(report)).or_default();
         for (definition, edges) in edges {
-            let Some(value_ms) = definition.value_ms(report) else { continue };
-            let value = value_ms / 1_000.0;
+            let Some(value) = definition.value(report) else { continue };
+            let value = definition.unit.to_export(value);
             let exemplar = || Exemplar { stream_id: report.id.clone(), value, received_ms };
             let at = (definition.metric, bucket_of(edges, value));
             of_series.entry(at).or_insert_with(exemplar);

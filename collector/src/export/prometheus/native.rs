@@ -9,7 +9,7 @@ use crate::aggregate::cumulative_stats::{Buckets, NATIVE_SCHEMA};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Exemplar {
     pub(super) stream_id: String,
-    /// In seconds.
+    /// In the exported unit.
     pub(super) value: f64,
     pub(super) received_ms: i64,
 }
@@ -106,7 +106,7 @@ mod tests {
     fn buckets_become_spans_and_differences() {
         let mut buckets = Buckets::default();
         for (seconds, times) in [(0.0, 3), (0.5, 2), (0.53, 5), (2.0, 1)] {
-            (0..times).for_each(|_| buckets.record(&[], &[], seconds * 1_000.0));
+            (0..times).for_each(|_| buckets.record(&[], &[], seconds));
         }
         let expected = [
             (5, "Varint(6)".to_owned()),

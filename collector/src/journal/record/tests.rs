@@ -20,6 +20,7 @@ fn full() -> StreamReport {
         "e2e_ms":1234.56789,"close_ms":99.9,"chunks":1,"events":128,"deltas":16384,"bytes":1099511627776,
         "input_tokens":0,"output_tokens":5,"reasoning_tokens":6,"cached_tokens":7,"tpot_ms":8.5,
         "longest_gap_ms":9.0,"stalls":4294967295,
+        "marks":[{"name":"retrieval","at_ms":12.5},{"name":"p","at_ms":0.0}],
         "network_timing":{"dns_ms":1.5,"connect_ms":2.5,"tls_ms":3.5,"wait_ms":4.5},
         "page_lifecycle":{"protocol":"h3","end_delay_ms":1.5,"hidden_ms":2.5,"freezes":1,"restored":true,
         "prerendered":true,"long_frames":2,"long_frames_ms":160.5,"hidden_bytes":3,"after_stop_bytes":4},

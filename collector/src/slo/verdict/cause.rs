@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Missed;
+use super::case::Missed;
 use super::words::{grouped, percent};
 use crate::aggregate::judgement::Cause;
 use crate::aggregate::window_stats::WindowStats;

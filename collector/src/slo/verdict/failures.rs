@@ -1,7 +1,7 @@
 //! Failed and broken streams, compared with the share that a use case allows.
 
+use super::case::{FEW, Missed};
 use super::words::{grouped, percent, streams};
-use super::{FEW, Missed};
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
 use crate::stats::binomial;

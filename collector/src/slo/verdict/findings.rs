@@ -1,7 +1,7 @@
 //! Missed targets beside waits and failures: pace, the speed objective, goodput, budgets and alerts.
 
+use super::case::{Case, FEW, Level, Missed};
 use super::words::{grouped, percent, seconds};
-use super::{Case, FEW, Level, Missed};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;

@@ -4,7 +4,7 @@ use super::words::{seconds, seconds_beside};
 use super::*;
 use crate::aggregate::judgement::Judgement;
 use crate::config::severity::Severity;
-use crate::slo::alert::Alert;
+use crate::slo::alert::{Alert, GroupState};
 use crate::slo::error_budget::Objective;
 
 /// Outcome, wait in milliseconds and number of streams.
@@ -260,6 +260,20 @@ fn the_verdict_names_the_worst_use_case() {
         Level::Good,
         "batch_rag: end-to-end time is 14.9 s (p50) and 14.9 s (p95), within the 30 s p95 target for \
          batch_rag, and none of 1,000 streams failed.",
+    );
+}
+
+#[test]
+fn the_worst_has_the_most_bad_streams_beyond_its_objectives() {
+    let large = stats("chat", &[(Complete, 800.0, 1_900), (Complete, 3_000.0, 110)]);
+    let small = stats("chat", &[(Complete, 800.0, 150), (Complete, 3_000.0, 150)]);
+    let cases = [case("large", "chat", &large), case("small", "chat", &small)];
+    let verdicts = judge_all(&cases);
+    assert!(verdicts.iter().all(|verdict| verdict.level == Level::Bad));
+    assert_eq!(
+        worst_first(&cases, &verdicts),
+        [1, 0],
+        "90 beyond 1 % of 2,010 against 147 beyond 1 % of 300"
     );
 }
 

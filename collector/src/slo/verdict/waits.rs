@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::Level;
+use super::case::Level;
 use super::words::{seconds, seconds_beside, streams};
 use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;

@@ -310,17 +310,22 @@ impl ClusterTables {
         Ok(streams)
     }
 
-    /// One stored report: from the newest reports or from the samples.
-    pub(in crate::store) fn one(&self, id: StreamId) -> Result<Option<StoredStream>, StoreError> {
+    /// One stored report, if the filter selects it: from the newest reports or from the samples.
+    pub(in crate::store) fn one(
+        &self,
+        filter: &Filter,
+        id: StreamId,
+    ) -> Result<Option<StoredStream>, StoreError> {
         let mut params = Params::default();
         let id = params.text(&format!("{id:032x}"));
+        let in_filter = in_filter(filter, &mut params);
         let newest = format!(
-            "SELECT received_ms, country, report FROM {} WHERE id = {id}
+            "SELECT received_ms, country, report FROM {} WHERE id = {id}{in_filter}
              ORDER BY rev DESC, collector DESC, place DESC LIMIT 1",
             self.client.table("streams")
         );
         let mask = format!(
-            "SELECT received_ms, country, report FROM {} FINAL WHERE id = {id} AND kinds > 0
+            "SELECT received_ms, country, report FROM {} FINAL WHERE id = {id} AND kinds > 0{in_filter}
              ORDER BY day DESC LIMIT 1",
             self.client.table("samples")
         );
@@ -348,17 +353,26 @@ fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask, params: &mut
 }
 
 fn in_filter(filter: &Filter, params: &mut Params) -> String {
+    let site = filter.sites().names().map(|names| format!(" AND site IN ({})", listed(names, params)));
     let condition = |(dimension, value): (Dimension, &str)| {
         format!(" AND {} = {}", dimension.name(), params.text(as_written(dimension, value)))
     };
-    filter.restricted().map(condition).collect()
+    site.into_iter().chain(filter.restricted().map(condition)).collect()
+}
+
+fn listed(names: &[String], params: &mut Params) -> String {
+    names.iter().map(|name| params.text(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// The filter as a condition on a tuple that contains all dimensions from position `first` on.
 fn in_latest(filter: &Filter, first: usize, params: &mut Params) -> String {
-    filter.restricted().fold("1".to_owned(), |all, (dimension, value)| {
-        let at = first + dimension as usize;
-        format!("{all} AND latest.{at} = {}", params.text(as_written(dimension, value)))
+    let at = |dimension: Dimension| first + dimension as usize;
+    let all = match filter.sites().names() {
+        Some(names) => format!("latest.{} IN ({})", at(Dimension::Site), listed(names, params)),
+        None => "1".to_owned(),
+    };
+    filter.restricted().fold(all, |all, (dimension, value)| {
+        format!("{all} AND latest.{} = {}", at(dimension), params.text(as_written(dimension, value)))
     })
 }
 

@@ -17,7 +17,7 @@ use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::sampling::StoredSample;
-use crate::aggregate::series::SeriesId;
+use crate::aggregate::series::CumulativeKey;
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Config, Sync};
@@ -49,8 +49,8 @@ impl StoredState for Past<'_> {
         self.0.window(at)
     }
 
-    fn total(&self, series: SeriesId) -> Result<CumulativeStats, StoreError> {
-        self.0.total(series)
+    fn total(&self, key: CumulativeKey) -> Result<CumulativeStats, StoreError> {
+        self.0.total(key)
     }
 
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, StoreError> {

@@ -46,7 +46,7 @@ const SERIES: [[&str; Dimension::COUNT]; 4] = [
     ["shop", "chat", "a", "m1", "unknown", "unknown"],
     ["shop", "chat", "a", "m2", "DE", "m2-1"],
     ["shop", "coding", "a", "m1", "DE", "m1-1"],
-    ["shop", "coding", "b", "m3", "FR", "unknown"],
+    ["blog", "coding", "b", "m3", "FR", "unknown"],
 ];
 
 fn stats(ttft_ms: i64) -> WindowStats {
@@ -100,7 +100,12 @@ fn sum_all(connection: &mut Connection, minute: i64, limits: &config::Store) {
     trim(connection, minute, limits).unwrap();
 }
 
-fn filters() -> [Filter; 14] {
+fn of_sites(names: &[&str]) -> Filter {
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    Filter::of_sites(names.into())
+}
+
+fn filters() -> [Filter; 18] {
     [
         Filter::default(),
         Filter::default().with(Dimension::Site, "shop").with(Dimension::Model, "m1"),
@@ -122,6 +127,10 @@ fn filters() -> [Filter; 14] {
         Filter::default().with(Dimension::ResponseModel, "unknown"),
         Filter::default().with(Dimension::ResponseModel, "m1-1").with(Dimension::UseCase, "coding"),
         Filter::default().with(Dimension::ResponseModel, "m2-1").with(Dimension::Country, "DE"),
+        of_sites(&["shop"]),
+        of_sites(&["blog", "shop"]).with(Dimension::UseCase, "coding"),
+        of_sites(&["blog"]).with(Dimension::Country, "FR").with(Dimension::Provider, "b"),
+        of_sites(&["blog"]).with(Dimension::Site, "shop"),
     ]
 }
 
@@ -166,6 +175,10 @@ fn rollups_are_exactly_their_minutes() {
             assert!(longest < DAY_MINUTES || minutes == 0 || handed < minutes / 3, "{handed} for {minutes}");
         }
     }
+    let streams_of = |filter: &Filter| ask(&connection, filter, range, DAY_MINUTES).0.streams();
+    let [shop, blog] = [&["shop"], &["blog"]].map(|names| streams_of(&of_sites(names)));
+    assert!(shop > 0 && blog > 0 && shop + blog == streams_of(&Filter::default()), "{shop} {blog}");
+    assert_eq!(streams_of(&of_sites(&["blog"]).with(Dimension::Site, "shop")), 0);
     let (all, handed) = ask(&connection, &Filter::default(), range, DAY_MINUTES);
     assert_eq!(all.histogram(Metric::Ttft).count(), (range.0..range.1).filter(is_filled).count() as u64);
     assert!(handed < 8 + 24 + 12 + 20, "{handed}");
