@@ -1,0 +1,155 @@
+//! Notifications about alerts: a real collector over restarts, and a real receiver.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use beacon::{Batch, Outcome, StreamReport};
+use serde_json::Value;
+use tests::{Collector, binary, eventually, report};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::sync::Mutex;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_sends_one_start_and_one_end_over_restarts() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let receiver = Webhook::listen().await?;
+    let config = write_config(folder.path(), &receiver.url)?;
+    let data = folder.path().join("data");
+    let start = async |ago: Duration| {
+        Collector::start_earlier_with(&data, ago, 1, &["--config", &config]).await
+    };
+
+    let collector = start(3 * HOUR).await?;
+    let (status, body) = collector.post(serde_json::to_string(&failures())?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("the alert", || async {
+        let alerts = collector.get("/v1/alerts").await.ok()?;
+        alerts.to_string().contains("\"page\"").then_some(())
+    })
+    .await?;
+    // The alerts are evaluated at each start, and every 30 s.
+    collector.kill().await?;
+    let collector = start(3 * HOUR).await?;
+    receiver.has_messages(1).await?;
+    collector.kill().await?;
+
+    // The alert fires as before.
+    ensure!(start(3 * HOUR).await?.terminate().await? == Some(0));
+    // It is over, but perhaps not for long.
+    ensure!(start(HOUR).await?.terminate().await? == Some(0));
+    let collector = start(Duration::from_mins(30)).await?;
+    receiver.has_messages(2).await?;
+    ensure!(collector.terminate().await? == Some(0));
+    let collector = start(Duration::from_mins(10)).await?;
+    ensure!(collector.terminate().await? == Some(0));
+
+    let messages = receiver.messages.lock().await.clone();
+    let types: Vec<_> = messages.iter().map(|message| message["type"].clone()).collect();
+    ensure!(types == ["alert.started", "alert.ended"], "{types:?}");
+    let started = &messages[0]["data"];
+    ensure!(started["site"] == "demo" && started["use_case"] == "chat", "{started}");
+    ensure!(started["severity"] == "page" && started["cause"].is_string(), "{started}");
+    let url = started["url"].as_str().context("a link")?;
+    ensure!(url.starts_with("https://rum.example/?from=") && url.contains("&site=demo"), "{url}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_message_reaches_the_receiver_and_the_exit_code() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let receiver = Webhook::listen().await?;
+    let config = write_config(folder.path(), &receiver.url)?;
+    let test = async |config: &str| {
+        let arguments = ["notify", "--test", "--config", config];
+        Command::new(binary("llm-rum")).args(arguments).output().await
+    };
+    let tested = test(&config).await?;
+    ensure!(tested.status.success(), "{tested:?}");
+    ensure!(String::from_utf8_lossy(&tested.stdout) == "notify[0] (webhook): sent\n", "{tested:?}");
+    receiver.has_messages(1).await?;
+    ensure!(receiver.messages.lock().await[0]["type"] == "alert.test");
+
+    let closed = write_config(folder.path(), "http://127.0.0.1:1/SECRET")?;
+    let tested = test(&closed).await?;
+    let told = format!("{}{}", String::from_utf8_lossy(&tested.stdout), String::from_utf8_lossy(&tested.stderr));
+    ensure!(tested.status.code() == Some(1) && told.contains("cannot reach the receiver"), "{told}");
+    ensure!(!told.contains("SECRET"), "{told}");
+    Ok(())
+}
+
+/// Twenty chats that failed, among a hundred.
+fn failures() -> Batch {
+    let of = |number: u64| match number % 5 {
+        0 => StreamReport {
+            outcome: Outcome::HttpError,
+            status: Some(503),
+            ttft_ms: None,
+            ttfv_ms: None,
+            e2e_ms: None,
+            ..report(number)
+        },
+        _ => report(number),
+    };
+    Batch { reports: (0..100).map(of).collect() }
+}
+
+fn write_config(folder: &Path, url: &str) -> Result<String> {
+    let path = folder.join("llm-rum.toml");
+    std::fs::write(&path, CONFIG.replace("URL", url))?;
+    Ok(path.to_str().context("a temporary path is text")?.to_owned())
+}
+
+/// A receiver that remembers the messages.
+struct Webhook {
+    url: String,
+    messages: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Webhook {
+    async fn listen() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/hook", listener.local_addr()?);
+        let messages = Arc::default();
+        let app = Router::new().fallback(take).with_state(Arc::clone(&messages));
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Ok(Self { url, messages })
+    }
+
+    async fn has_messages(&self, count: usize) -> Result<()> {
+        let has = || async { (self.messages.lock().await.len() == count).then_some(()) };
+        eventually(&format!("{count} messages"), has).await
+    }
+}
+
+async fn take(State(messages): State<Arc<Mutex<Vec<Value>>>>, headers: HeaderMap, body: String) -> StatusCode {
+    let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+    let Ok(message) = serde_json::from_str(&body) else { return StatusCode::BAD_REQUEST };
+    if !names.iter().all(|name| headers.contains_key(*name)) {
+        return StatusCode::BAD_REQUEST;
+    }
+    messages.lock().await.push(message);
+    StatusCode::OK
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+
+const CONFIG: &str = r#"
+    public_url = "https://rum.example"
+
+    [[sites]]
+    name = "demo"
+    keys = ["demo"]
+    origins = ["https://demo.example"]
+
+    [[notify]]
+    kind = "webhook"
+    url = "URL"
+    secret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+    on = ["page"]
+"#;
