@@ -20,7 +20,6 @@ mod install;
 mod leaving;
 mod notifications;
 mod openapi;
-mod notifications;
 mod page_lifecycle;
 mod paint;
 mod planted_incident;
