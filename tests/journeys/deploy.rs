@@ -141,6 +141,52 @@ async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
     Ok(())
 }
 
+/// Sites of a chat, and how many of 1,000 streams in two minutes are slower than 3, 4 and 10 s.
+const SLOW_SITES: [(&str, [(&str, u32); 3]); 3] = [
+    ("tail", [("3", 20), ("4", 20), ("10", 20)]),
+    ("slow", [("3", 100), ("4", 100), ("10", 0)]),
+    ("slower", [("3", 100), ("4", 0), ("10", 0)]),
+];
+
+#[tokio::test]
+async fn slow_waits_are_p1_and_p2_at_once_and_p3_after_a_day() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let rules = root().join("deploy/slo.yml");
+    let mut test = format!(
+        "rule_files: ['{}']\nevaluation_interval: 5m\ntests:\n  - interval: 2m\n    input_series:\n",
+        rules.display()
+    );
+    for (site, slower) in SLOW_SITES {
+        let name = "llm_rum_first_visible_duration_seconds";
+        let labels = format!("site=\"{site}\",use_case=\"chat\"");
+        writeln!(test, "      - {{series: '{name}_count{{{labels}}}', values: '0+1000x750'}}")?;
+        for (edge, count) in slower {
+            let series = format!("{name}_bucket{{{labels},le=\"{edge}\"}}");
+            writeln!(test, "      - {{series: '{series}', values: '0+{}x750'}}", 1_000 - count)?;
+        }
+    }
+    let p1 = ("tail", "P1", "ttft_p99", "p99 of chat is above 10 s, 2 times its target");
+    let p2 = ("slow", "P2", "ttft_p95", "p95 of chat is above 4 s, 2 times its target");
+    let p3 = |site| (site, "P3", "ttft_p95", "p95 of chat is above 3 s, 1.5 times its target");
+    test += "    alert_rule_test:\n";
+    for (time, alerts) in
+        [("10m", vec![p1, p2]), ("23h55m", vec![p1, p2]), ("24h10m", vec![p1, p2, p3("slow"), p3("slower")])]
+    {
+        writeln!(test, "      - eval_time: {time}\n        alertname: LlmRumSlow\n        exp_alerts:")?;
+        for (site, severity, rule, summary) in alerts {
+            writeln!(
+                test,
+                "          - exp_labels: {{severity: {severity}, site: {site}, use_case: chat, rule: {rule}}}\n            \
+                 exp_annotations: {{summary: '`{site}`: {summary}'}}"
+            )?;
+        }
+    }
+    let file = folder.path().join("test.yml");
+    std::fs::write(&file, test)?;
+    said(Command::new("promtool").args(["test", "rules"]).arg(file)).await?;
+    Ok(())
+}
+
 /// A series by its name and labels, and its values as promtool reads them.
 type Series = (&'static str, &'static str);
 

@@ -21,9 +21,8 @@ async fn an_alert_sends_one_start_and_one_end_over_restarts() -> Result<()> {
     let receiver = Webhook::listen().await?;
     let config = write_config(folder.path(), &receiver.url)?;
     let data = folder.path().join("data");
-    let start = async |ago: Duration| {
-        Collector::start_earlier_with(&data, ago, 1, &["--config", &config]).await
-    };
+    let start =
+        async |ago: Duration| Collector::start_earlier_with(&data, ago, 1, &["--config", &config]).await;
 
     let collector = start(3 * HOUR).await?;
     let (status, body) = collector.post(serde_json::to_string(&failures())?).await?;
@@ -77,7 +76,8 @@ async fn a_test_message_reaches_the_receiver_and_the_exit_code() -> Result<()> {
 
     let closed = write_config(folder.path(), "http://127.0.0.1:1/SECRET")?;
     let tested = test(&closed).await?;
-    let told = format!("{}{}", String::from_utf8_lossy(&tested.stdout), String::from_utf8_lossy(&tested.stderr));
+    let told =
+        format!("{}{}", String::from_utf8_lossy(&tested.stdout), String::from_utf8_lossy(&tested.stderr));
     ensure!(tested.status.code() == Some(1) && told.contains("cannot reach the receiver"), "{told}");
     ensure!(!told.contains("SECRET"), "{told}");
     Ok(())
@@ -127,7 +127,11 @@ impl Webhook {
     }
 }
 
-async fn take(State(messages): State<Arc<Mutex<Vec<Value>>>>, headers: HeaderMap, body: String) -> StatusCode {
+async fn take(
+    State(messages): State<Arc<Mutex<Vec<Value>>>>,
+    headers: HeaderMap,
+    body: String,
+) -> StatusCode {
     let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
     let Ok(message) = serde_json::from_str(&body) else { return StatusCode::BAD_REQUEST };
     if !names.iter().all(|name| headers.contains_key(*name)) {
