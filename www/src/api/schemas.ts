@@ -1008,11 +1008,16 @@ export interface UseCaseStatus {
    */
   least_budget?: BudgetLeft | null;
   level: VerdictLevel;
-  /** The wait that its targets are about: `ttfv`, or `e2e` if it has targets for the end alone. */
+  /**
+   * The wait that its targets are about: `ttfv`, or `e2e` if it has targets for the end alone. Without targets, `e2e`
+   * if no stream has a visible token: a whole JSON response has only an end.
+   */
   metric: string;
-  /** Absent, as `p95_ms`, without a value of the metric. */
+  /** Percentiles of the metric; all absent without a value of it. */
   p50_ms?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
+  p99_ms?: number | null;
   site: string;
   streams: number;
   /** Targets of the use case. */
