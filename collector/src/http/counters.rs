@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::http::error::Reason;
+use crate::http::recent_refusals::RecentRefusals;
 use crate::report::accepted::Discarded;
 
 /// Result of a request to the ingest endpoint that did not reach the journal.
@@ -45,6 +46,8 @@ pub(crate) struct RequestCounters {
     /// Index as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     rejected_listeners: AtomicU64,
+    /// Who was refused last.
+    pub(crate) recent: RecentRefusals,
 }
 
 struct ByReason([AtomicU64; Reason::ALL.len()]);

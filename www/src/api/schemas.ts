@@ -585,6 +585,31 @@ export interface Ready {
   storage: Storage;
 }
 
+/** The last refusals of this collector since its start, newest first: at most five senders for each reason. */
+export interface Refusals {
+  refusals: RefusedSender[];
+}
+
+/**
+ * Refused requests of the same sender for the same reason. Foreign texts are cut, and have `?` in place of characters
+ * other than visible ASCII.
+ */
+export interface RefusedSender {
+  /** Line for the site's `[[sites]]` that would accept the sender. Absent if no line would. */
+  config_line?: string | null;
+  count: number;
+  /** The beginning of the site key. Absent if the requests named none. */
+  key_prefix?: string | null;
+  /** Absent if the requests named none. */
+  origin?: string | null;
+  /** As in the response and in the accounting. */
+  reason: string;
+  /** The site that the key belongs to. Absent if it belongs to none. */
+  site?: string | null;
+  /** Time of the last of them. */
+  timestamp_ms: number;
+}
+
 /** Reports in accepted beacons: `received` = sum of `by_result` + `unaccounted`. */
 export interface ReportAccounting {
   by_result: Record<string, number>;
@@ -1091,6 +1116,7 @@ export interface Responses {
   "v1/histogram": Histogram;
   "v1/integrity": Integrity;
   "v1/live": Live;
+  "v1/refusals": Refusals;
   "v1/session": Session;
   "v1/slo": Slo;
   "v1/streams": StreamPage;
