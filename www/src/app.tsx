@@ -20,6 +20,7 @@ import {
   accounting,
   budgets,
   dashboardData,
+  defaultMetric,
   hasData,
   isViewLoading,
   screen,
@@ -59,7 +60,7 @@ function Content() {
   }
 }
 
-function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { data: DashboardData }) {
+function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loadedAt, ...charts } }: { data: DashboardData }) {
   const { range } = loaded;
   const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
   return (
@@ -74,7 +75,7 @@ function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { d
         series={charts.timeseries}
         heatmap={charts.heatmap}
         range={range}
-        metric={metric}
+        metric={metric ?? defaultMetric.value}
         chartType={chartType}
         compareTo={compareTo}
         useCases={summary.use_cases}
@@ -84,7 +85,12 @@ function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { d
         <Compare result={charts.compare} from={summary.from} to={summary.to} />
       </div>
       <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
-      <Breakdown result={charts.breakdown} view={loaded} by={by} showsAll={showsAllGroups} />
+      <Breakdown
+        result={charts.breakdown}
+        view={{ by: loaded.by, metric: loadedMetric }}
+        by={by}
+        showsAll={showsAllGroups}
+      />
       <OutcomesAndDefects summary={summary} />
       <Streams summary={summary} />
       <IngestAccounting result={accounting.value} />

@@ -5,6 +5,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
+import { leadMetric } from "./metric";
 import { startLiveFeed } from "./polling/live-feed";
 import { startSlowPoll } from "./polling/slow-poll";
 import { dashboardData, followHistory, screen } from "./state";
@@ -27,7 +28,8 @@ effect(() => {
   document.documentElement.dataset["state"] = screen.value;
 });
 effect(() => {
-  const p95 = dashboardData.value?.summary.ttfv.p95_ms;
+  const summary = dashboardData.value?.summary;
+  const p95 = summary?.[leadMetric(summary)].p95_ms;
   document.title = isKnown(p95) ? `p95 ${duration(p95)} · llm-rum` : "llm-rum";
 });
 const host = document.getElementById("app");

@@ -538,6 +538,7 @@ export type Objective = "availability" | "integrity" | "speed" | "pace";
 
 /** Figures of the comparison period. */
 export interface Previous {
+  e2e: Quantiles;
   errors: ErrorShare;
   from: number;
   goodput: Ratio;

@@ -5,7 +5,7 @@ import { useSignal } from "@preact/signals";
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { DIMENSIONS } from "../api/dimensions";
-import { METRIC_LABELS } from "../api/metrics";
+import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
@@ -13,7 +13,6 @@ import { columnDuration, count, duration, humanize, isKnown, percent, plural, va
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import type { View } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
@@ -35,7 +34,7 @@ const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
 interface BreakdownProps {
   result: Result<BreakdownAnswer>;
   /** The view of the result, which can be older than the current one. */
-  view: Pick<View, "by" | "metric">;
+  view: { by: Dimension; metric: Metric };
   by: Dimension;
   showsAll: boolean;
 }

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 
 import type { Compare, Interval, Range, Summary } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { METRIC_LABELS } from "../api/metrics";
 import { comparisonCaption, kmAdjustedCaption, ttftComparison } from "../charts/chart-captions";
 import {
   ABSENT,
@@ -19,7 +20,7 @@ import {
   rate,
   type MaybeNumber,
 } from "../format";
-import { MIN_SAMPLES, QUANTILES, targetsInView } from "../metric";
+import { leadMetric, MIN_SAMPLES, QUANTILES, targetsInView, targetsOf } from "../metric";
 import { elapsedShare } from "../polling/resolution";
 import { Icon } from "../ui/icon";
 
@@ -38,7 +39,7 @@ export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
   const comparison = compare.kind === "known" ? ttftComparison(compare.value) : null;
   return (
     <section class="tiles" aria-label="Key figures">
-      <Ttfv summary={summary} range={range} comparison={comparison} />
+      <Wait summary={summary} range={range} comparison={comparison} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
       <Streams summary={summary} loadedAt={loadedAt} />
@@ -47,21 +48,23 @@ export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
   );
 }
 
-function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
-  const { ttfv, previous } = summary;
-  const adjusted = kmAdjustedCaption(ttfv);
-  const targets = targetsInView(summary);
-  const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
+/** The wait that the use cases in view have targets for. */
+function Wait({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
+  const metric = leadMetric(summary);
+  const [wait, before] = [summary[metric], summary.previous[metric]];
+  const adjusted = kmAdjustedCaption(wait);
+  const goals = targetsOf(metric, targetsInView(summary));
+  const goal = (name: string) => goals.find(({ quantile }) => quantile === name)?.value;
   return (
-    <Tile name="ttfv" title="Time to first visible token">
+    <Tile name={metric} title={METRIC_LABELS[metric].title}>
       <div class="quantiles">
         {QUANTILES.map(({ name, key, colour }) => (
           <div key={name}>
             <span class={`key ${colour}`}>{name}</span>
-            <Value raw={ttfv[key]} quantile={name} text={columnDuration(ttfv[key])} />
-            <ConfidenceInterval interval={ttfv.intervals?.[name]} />
-            <Target value={ttfv[key]} target={goals[name]} text={duration(goals[name])} />
-            <Change text={durationChange(ttfv[key], previous.ttfv[key])} previousSamples={previous.ttfv.n} />
+            <Value raw={wait[key]} quantile={name} text={columnDuration(wait[key])} />
+            <ConfidenceInterval interval={wait.intervals?.[name]} />
+            <Target value={wait[key]} target={goal(name)} text={duration(goal(name))} />
+            <Change text={durationChange(wait[key], before[key])} previousSamples={before.n} />
           </div>
         ))}
       </div>
@@ -75,8 +78,8 @@ function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string 
         </p>
       )}
       <p class="rests">
-        {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)} ·{" "}
-        {comparisonCaption(previous.ttfv.n, range)}
+        {wait.n === 0 ? "no samples" : sampleText(wait.n, wait.relative_error)} ·{" "}
+        {comparisonCaption(before.n, range)}
         {summary.use_cases > 1 && ` · ${withinTargets(summary)}`}
       </p>
       {comparison !== null && <p class="rests">{comparison}</p>}
@@ -161,7 +164,7 @@ function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedA
 }
 
 interface TileProps {
-  name: "ttfv" | "integrity" | "goodput" | "streams" | "errors";
+  name: "ttfv" | "e2e" | "integrity" | "goodput" | "streams" | "errors";
   title: string;
   children: ComponentChildren;
 }

@@ -1,5 +1,6 @@
 /** One row for each use case of each site, worst first: status, wait, failures, budget and alerts. */
 import type { Summary } from "../api/api-types";
+import { METRIC_LABELS } from "../api/metrics";
 import { ABSENT, columnDuration, count, duration, humanize, isKnown, percent } from "../format";
 import { setFilters } from "../state";
 import { Icon } from "../ui/icon";
@@ -22,8 +23,14 @@ export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary 
             <th scope="col" class="number mid">
               p50
             </th>
+            <th scope="col" class="number wide">
+              p90
+            </th>
             <th scope="col" class="number">
               p95
+            </th>
+            <th scope="col" class="number wide">
+              p99
             </th>
             <th scope="col" class="number wide">
               p95 target
@@ -56,12 +63,12 @@ export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary 
 }
 
 function UseCase({ row }: { row: Row }) {
-  const { site, use_case: useCase, level, metric, p50_ms: p50, p95_ms: p95, availability } = row;
+  const { site, use_case: useCase, level, metric, p95_ms: p95, availability } = row;
   const target = metric === "e2e" ? row.targets.e2e_p95_ms : row.targets.ttft_p95_ms;
   const isSlow = isKnown(p95) && isKnown(target) && p95 > target;
   const errors = isKnown(availability.ratio) ? 1 - availability.ratio : null;
   const isFailing = isKnown(errors) && isKnown(row.targets.availability) && errors > 1 - row.targets.availability;
-  const what = metric === "e2e" ? "end-to-end time" : "time to first visible token";
+  const what = METRIC_LABELS[metric === "e2e" ? "e2e" : "ttfv"].phrase;
   const { icon, label } = LEVELS[level];
   return (
     <tr data-site={site} data-use-case={useCase} data-level={level}>
@@ -77,13 +84,20 @@ function UseCase({ row }: { row: Row }) {
         >
           {site} {humanize(useCase)}
         </button>
+        {metric === "e2e" && <small> end to end</small>}
         <Alerts row={row} />
       </td>
       <td class="number mid" title={what}>
-        {columnDuration(p50)}
+        {columnDuration(row.p50_ms)}
+      </td>
+      <td class="number wide" title={what}>
+        {columnDuration(row.p90_ms)}
       </td>
       <td class={`number strong${isSlow ? " bad" : ""}`} title={what}>
         {columnDuration(p95)}
+      </td>
+      <td class="number wide" title={what}>
+        {columnDuration(row.p99_ms)}
       </td>
       <td class="number wide dim">{isKnown(target) ? `≤ ${duration(target)}` : ABSENT}</td>
       <td class={`number${isFailing ? " bad" : ""}`}>{percent(errors)}</td>

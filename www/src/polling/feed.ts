@@ -24,11 +24,12 @@ import {
   type RequestOptions,
   type StreamQuery,
 } from "../api/client";
-import { isWaitMetric, targetsInView } from "../metric";
+import { isWaitMetric, leadMetric, targetsInView } from "../metric";
 import {
   busy,
   connection,
   dashboardData,
+  defaultMetric,
   nextCursor,
   opened,
   outsideRange,
@@ -142,9 +143,11 @@ export async function logout(): Promise<void> {
   }
 }
 
-async function load(requested: View, options: RequestOptions): Promise<void> {
+/** `lead` is the metric of the charts if the view names none, by the last summary. */
+async function load(requested: View, options: RequestOptions, lead = defaultMetric.peek()): Promise<void> {
   const window = queryWindow(requested);
-  const { metric, by, compareTo } = requested;
+  const { by, compareTo } = requested;
+  const metric = requested.metric ?? lead;
   const limit = requested.showsAllGroups ? ALL_GROUPS : FIRST_GROUPS;
   const [summary, finest, histogram, abandonment, breakdown, page] = await Promise.all([
     getSummary(window, options),
@@ -154,6 +157,9 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
     toResult(getBreakdown(window, { by, metric, limit }, options)),
     getStreams(window, streamQuery(requested), options),
   ]);
+  // Other use cases are in view than before. The comparison keeps a second change from loading again and again.
+  if (requested.metric === null && leadMetric(summary) !== lead && lead === defaultMetric.peek())
+    return load(requested, options, leadMetric(summary));
   const step = stepFor(requested.range, finest);
   const [timeseries, compare, heatmap] = await Promise.all([
     step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
@@ -182,6 +188,7 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
       compare,
       breakdown: withTargets(breakdown),
       heatmap: heatmap && withTargets(heatmap),
+      metric,
       view: requested,
       loadedAt: Date.now(),
     };
