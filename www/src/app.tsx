@@ -7,6 +7,7 @@ import { Budgets } from "./panels/budgets";
 import { Compare } from "./panels/compare";
 import { Empty } from "./panels/empty";
 import { Header } from "./panels/header";
+import { Help } from "./panels/help";
 import { IngestAccounting } from "./panels/ingest-accounting";
 import { LiveStrip } from "./panels/live-strip";
 import { Login } from "./panels/login";
@@ -39,6 +40,7 @@ export function App() {
         <Content />
       </main>
       {screen.value !== "locked" && <Detail />}
+      <Help />
     </div>
   );
 }

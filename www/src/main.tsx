@@ -3,6 +3,7 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 
 import { App } from "./app";
+import { startShortcuts } from "./panels/shortcuts";
 import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
 import { leadMetric } from "./metric";
@@ -19,6 +20,7 @@ import "./style/figures.css";
 import "./style/streams.css";
 import "./style/sheet.css";
 import "./style/budgets.css";
+import "./style/help.css";
 import "./style/print.css";
 import { startTheme } from "./theme";
 
@@ -37,3 +39,4 @@ if (host) render(<App />, host);
 startFeed();
 startSlowPoll();
 startLiveFeed();
+startShortcuts();

@@ -12,6 +12,7 @@ import type {
   HistogramAnswer,
   Live,
   Outcome,
+  Refusal,
   SampleKind,
   Session,
   StreamReport,
@@ -50,6 +51,8 @@ export interface DashboardData {
 export interface OutsideRange {
   newest: StreamReport | null;
   newestOfAll: StreamReport | null;
+  /** The last refused senders, newest first. Empty if the token is limited to sites. */
+  refusals: Refusal[];
   /** For the script tag while there is no stream; `null` if the collector names no key. */
   siteKey: string | null;
 }

@@ -1,9 +1,11 @@
 /** One row for each use case of each site, worst first: status, wait, failures, budget and alerts. */
 import type { Summary } from "../api/api-types";
+import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS } from "../api/metrics";
 import { ABSENT, columnDuration, count, duration, humanize, isKnown, percent } from "../format";
 import { setFilters } from "../state";
 import { Icon } from "../ui/icon";
+import { Term } from "../ui/term";
 import { ALERT_LABELS, URGENT } from "./error-budget";
 import { LEVELS } from "./verdict";
 
@@ -18,8 +20,12 @@ export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary 
       <table class="stream-table breakdown-table">
         <thead>
           <tr>
-            <th scope="col">Status</th>
-            <th scope="col">Use case</th>
+            <th scope="col">
+              <Term meaning={GLOSSARY.verdict}>Status</Term>
+            </th>
+            <th scope="col">
+              <Term meaning={GLOSSARY["use case"]}>Use case</Term>
+            </th>
             <th scope="col" class="number mid">
               p50
             </th>
@@ -27,25 +33,25 @@ export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary 
               p90
             </th>
             <th scope="col" class="number">
-              p95
+              <Term meaning={GLOSSARY.percentile}>p95</Term>
             </th>
             <th scope="col" class="number wide">
               p99
             </th>
             <th scope="col" class="number wide">
-              p95 target
+              <Term meaning={GLOSSARY.target}>p95 target</Term>
             </th>
             <th scope="col" class="number">
-              Errors
+              <Term meaning={GLOSSARY.error}>Errors</Term>
             </th>
             <th scope="col" class="number wide">
-              Intact
+              <Term meaning={GLOSSARY.intact}>Intact</Term>
             </th>
             <th scope="col" class="number wide">
-              Goodput
+              <Term meaning={GLOSSARY.goodput}>Goodput</Term>
             </th>
             <th scope="col" class="number mid">
-              Budget left
+              <Term meaning={GLOSSARY["error budget"]}>Budget left</Term>
             </th>
             <th scope="col" class="number mid">
               Streams

@@ -12,6 +12,7 @@ import {
   getHeatmap,
   getHistogram,
   getNewest,
+  getRefusals,
   getSession,
   getSiteKey,
   getStream,
@@ -202,14 +203,16 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
 
 async function findOutsideRange(filters: Filters, options: RequestOptions): Promise<OutsideRange> {
   const hasFilters = Object.keys(filters).length > 0;
-  const [newest, ofAll] = await Promise.all([
+  const [newest, ofAll, refusals] = await Promise.all([
     getNewest(filters, options),
     hasFilters ? getNewest({}, options) : null,
+    // The collector refuses them to a token that is limited to sites.
+    getRefusals(options).then((answer) => answer.refusals, () => []),
   ]);
   const any = hasFilters ? ofAll : newest;
   // The collector returns no key to clients that may not read, and none without probe files.
   const siteKey = any === null ? await getSiteKey(options).catch(() => null) : null;
-  return { newest, newestOfAll: any, siteKey };
+  return { newest, newestOfAll: any, refusals, siteKey };
 }
 
 async function openDetail(id: string | null): Promise<void> {
