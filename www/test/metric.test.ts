@@ -9,7 +9,7 @@ it("first-token targets apply to the first visible token", () => {
   expect(targetsOf("tpot", targets)).toEqual([{ quantile: null, value: 80 }]);
 });
 
-it("the screen leads with the end only if no use case has another target", () => {
+it("the end leads only if all use cases have targets for it", () => {
   const lead = (...metrics: string[]) => leadMetric({ by_use_case: metrics.map((metric) => ({ metric })) as never });
   expect([lead(), lead("ttfv"), lead("ttfv", "e2e")]).toEqual(["ttfv", "ttfv", "ttfv"]);
   expect([lead("e2e"), lead("e2e", "e2e")]).toEqual(["e2e", "e2e"]);

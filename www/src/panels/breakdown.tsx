@@ -18,11 +18,12 @@ import { Term } from "../ui/term";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
-const COLUMNS: { column: Column; label: string; meaning: string; visibility: "" | "mid" | "wide" }[] = [
-  { column: "streams", label: "Streams", meaning: GLOSSARY.stream, visibility: "" },
-  { column: "p50_ms", label: "p50", meaning: GLOSSARY.percentile, visibility: "" },
-  { column: "p95_ms", label: "p95", meaning: GLOSSARY.percentile, visibility: "" },
-  { column: "errors", label: "Errors", meaning: GLOSSARY.error, visibility: "" },
+/** The tiles define the other columns. */
+const COLUMNS: { column: Column; label: string; meaning?: string; visibility: "" | "mid" | "wide" }[] = [
+  { column: "streams", label: "Streams", visibility: "" },
+  { column: "p50_ms", label: "p50", visibility: "" },
+  { column: "p95_ms", label: "p95", visibility: "" },
+  { column: "errors", label: "Errors", visibility: "" },
   { column: "excess_share", label: "Impact", meaning: GLOSSARY.impact, visibility: "wide" },
 ];
 
@@ -102,7 +103,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
 interface HeadProps {
   column: Column;
   label: string;
-  meaning: string;
+  meaning?: string;
   visibility: string;
   sorted: Column;
   onSort: (column: Column) => void;
@@ -112,9 +113,11 @@ function Head({ column, label, meaning, visibility, sorted, onSort }: HeadProps)
   const isSorted = column === sorted;
   return (
     <th scope="col" class={`number ${visibility}`} aria-sort={isSorted ? "descending" : undefined}>
-      <Term meaning={meaning} label={`Definition of ${label}`}>
-        ?
-      </Term>{" "}
+      {meaning && (
+        <Term meaning={meaning} label={`Definition of ${label}`}>
+          ?
+        </Term>
+      )}
       <button type="button" class="sort" title="Sort by this column" onClick={() => onSort(column)}>
         {label}
         <span aria-hidden="true">{isSorted ? " ↓" : ""}</span>
