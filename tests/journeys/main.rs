@@ -22,6 +22,7 @@ mod leaving;
 mod openapi;
 mod page_lifecycle;
 mod paint;
+mod planted_incident;
 mod prometheus;
 mod readme;
 mod recipes;

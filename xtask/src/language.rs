@@ -1,6 +1,7 @@
 //! Rules for names and words: tests have short names, and retired words stay out of code and docs.
 
 pub(crate) mod markdown;
+pub(crate) mod requirements;
 
 use std::fs;
 use std::path::{Path, PathBuf};

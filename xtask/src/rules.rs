@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use crate::language::{self, markdown};
+use crate::language::{self, markdown, requirements};
 use crate::structure;
 
 /// Which rule to print.
@@ -24,13 +24,14 @@ struct Rule {
 }
 
 /// The one list of what `cargo xtask check` fails on.
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     Rule { name: "import-cycles", is_enabled: true, violations: structure::cycles },
     Rule { name: "layers", is_enabled: true, violations: structure::upward_imports },
     Rule { name: "test-names", is_enabled: true, violations: language::long_test_names },
     Rule { name: "retired-words", is_enabled: true, violations: language::retired_words },
     Rule { name: "wide-lines", is_enabled: true, violations: markdown::wide_lines },
     Rule { name: "links", is_enabled: true, violations: markdown::broken_links },
+    Rule { name: "named-tests", is_enabled: true, violations: requirements::missing_tests },
 ];
 
 /// Fails if an enabled rule is violated.

@@ -168,11 +168,10 @@ fn bad_streams(missed: Missed, stats: &WindowStats) -> (u64, u64) {
     }
 }
 
-/// Worst first, the largest of those with the same level first.
+/// Worst first.
 fn statuses(cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> Vec<UseCaseStatus> {
-    let mut order: Vec<_> = (0..cases.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((verdicts[*at].level, cases[*at].stats.streams())));
-    order.into_iter().take(MOST_ROWS).map(|at| UseCaseStatus::of(&cases[at], verdicts[at].level)).collect()
+    let order = verdict::worst_first(cases, verdicts).into_iter().take(MOST_ROWS);
+    order.map(|at| UseCaseStatus::of(&cases[at], verdicts[at].level)).collect()
 }
 
 impl UseCaseStatus {

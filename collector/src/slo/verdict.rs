@@ -68,12 +68,18 @@ pub(crate) fn judge_all(cases: &[Case<'_>]) -> Vec<CaseVerdict> {
     cases.iter().map(judge).collect()
 }
 
-/// The verdict on `cases`, and the position of the one that it is about: the worst, and the largest of those. `open`
-/// streams are in flight.
+/// The positions of the use cases, worst first.
+pub(crate) fn worst_first(cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> Vec<usize> {
+    let ranked = |at: usize| (&cases[at], verdicts[at].level);
+    let mut order: Vec<_> = (0..cases.len()).collect();
+    order.sort_by(|a, b| Case::worst_first(ranked(*a), ranked(*b)));
+    order
+}
+
+/// The verdict on `cases`, and the position of the one that it is about: the worst. `open` streams are in flight.
 pub(crate) fn of(open: u64, cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> (Verdict, Option<usize>) {
-    let rank = |at: &usize| (verdicts[*at].level, cases[*at].stats.eligible());
-    let with_streams = (0..cases.len()).filter(|at| cases[*at].stats.streams() > 0);
-    let Some(worst) = with_streams.max_by_key(rank) else {
+    let order = worst_first(cases, verdicts);
+    let Some(worst) = order.iter().copied().find(|at| cases[*at].stats.streams() > 0) else {
         return (Verdict::new(Level::None, nothing(open)), None);
     };
     let several_sites = cases.iter().any(|case| case.site != cases[worst].site);
@@ -82,10 +88,8 @@ pub(crate) fn of(open: u64, cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> (Ve
         Case { use_case, .. } => use_case.to_owned(),
     };
     let CaseVerdict { level, text, cause, .. } = &verdicts[worst];
-    let mut same: Vec<_> =
-        (0..cases.len()).filter(|at| *at != worst && verdicts[*at].level == *level).collect();
-    same.sort_by_key(|at| std::cmp::Reverse(cases[*at].stats.eligible()));
-    let same: Vec<_> = same.into_iter().filter(|_| *level >= Level::Warn).map(name).collect();
+    let is_same = |at: &usize| *at != worst && verdicts[*at].level == *level && *level >= Level::Warn;
+    let same: Vec<_> = order.into_iter().filter(is_same).map(name).collect();
     let text = match cases.len() {
         1 => text.clone(),
         _ if same.is_empty() => format!("{}: {}", name(worst), uncapitalised(text)),

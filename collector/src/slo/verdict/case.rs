@@ -1,11 +1,14 @@
 //! What a verdict is about, and its levels.
 
+use std::cmp::Ordering;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
 use crate::slo::alert::GroupState;
+use crate::slo::error_budget::Objective;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -30,6 +33,26 @@ pub(crate) struct Case<'a> {
     pub(crate) targets: Targets,
     /// Its alerts and budgets. `None` if no stream of it ended in the period of the budgets.
     pub(crate) state: Option<&'a GroupState>,
+}
+
+impl Case<'_> {
+    /// Bad streams beyond those that its objectives allow: the largest number by one objective.
+    fn excess(&self) -> f64 {
+        let of_objective = |objective: Objective| {
+            let sli = objective.sli(self.stats, &self.targets);
+            let allowed = 1.0 - objective.share(&self.targets)?;
+            Some(sli.bad() as f64 - allowed * sli.total as f64)
+        };
+        Objective::ALL.into_iter().filter_map(of_objective).fold(0.0, f64::max)
+    }
+
+    /// Orders the worse one first: by level, then by bad streams beyond what is allowed, then by traffic.
+    pub(crate) fn worst_first(a: (&Self, Level), b: (&Self, Level)) -> Ordering {
+        let ((a, level_of_a), (b, level_of_b)) = (a, b);
+        let by_excess = || b.excess().total_cmp(&a.excess());
+        let by_traffic = || b.stats.eligible().cmp(&a.stats.eligible());
+        level_of_b.cmp(&level_of_a).then_with(by_excess).then_with(by_traffic)
+    }
 }
 
 /// Which streams a missed target counts as bad.

@@ -263,6 +263,20 @@ fn the_verdict_names_the_worst_use_case() {
 }
 
 #[test]
+fn the_worst_has_the_most_bad_streams_beyond_its_objectives() {
+    let large = stats("chat", &[(Complete, 800.0, 1_900), (Complete, 3_000.0, 110)]);
+    let small = stats("chat", &[(Complete, 800.0, 150), (Complete, 3_000.0, 150)]);
+    let cases = [case("large", "chat", &large), case("small", "chat", &small)];
+    let verdicts = judge_all(&cases);
+    assert!(verdicts.iter().all(|verdict| verdict.level == Level::Bad));
+    assert_eq!(
+        worst_first(&cases, &verdicts),
+        [1, 0],
+        "90 beyond 1 % of 2,010 against 147 beyond 1 % of 300"
+    );
+}
+
+#[test]
 fn a_use_case_is_measured_only_by_targets_that_it_has() {
     check(
         "batch_rag",

@@ -1,0 +1,134 @@
+//! An incident among other traffic: the first screen names its site, use case, start and cause.
+
+use std::process::Stdio;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use beacon::{NetworkTiming, PageLifecycle, StreamReport};
+use serde_json::{Value, json};
+use tests::{Browser, Collector, binary, report};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::dashboard::{state, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_screen_names_a_planted_incident() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = folder.path().join("llm-rum.toml");
+    std::fs::write(&config, CONFIG)?;
+    let config = config.to_str().context("a temporary path is text")?;
+    let data = folder.path().join("data");
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
+    let incident_ms = (now_ms / MINUTE_MS - INCIDENT_MINUTES) * MINUTE_MS;
+
+    let mut import = Command::new(binary("llm-rum"))
+        .args(["import", "-", "--config", config, "--data"])
+        .arg(&data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()?;
+    let mut stdin = import.stdin.take().context("stdin is piped")?;
+    stdin.write_all(&demo_history().await?).await?;
+    stdin.write_all(shop_history(now_ms, incident_ms)?.as_bytes()).await?;
+    drop(stdin);
+    ensure!(import.wait().await?.success(), "the import failed");
+
+    let collector = Collector::start_with(&data, &["--config", config]).await?;
+    let summary = collector.get("/v1/summary").await?;
+    let verdict = &summary["verdict"];
+    ensure!(summary["streams"].as_u64() > Some(2_000), "{}", summary["streams"]);
+    ensure!(verdict["site"] == "shop" && verdict["use_case"] == "chat", "{verdict}");
+    ensure!(verdict["cause"]["cause"] == "main_thread", "{verdict}");
+    let since_ms = verdict["since_ms"].as_i64().context("a start")?;
+    ensure!((since_ms - incident_ms).abs() <= MINUTE_MS, "{since_ms} is not {incident_ms}");
+    ensure!(verdict["until_ms"] == Value::Null, "it lasts: {verdict}");
+
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "ready").await?;
+    let shown = text(&browser, "[data-verdict=bad]").await?;
+    let since = clock(&browser, since_ms).await?;
+    for fact in ["shop", "chat", "busy main thread of the page", "above the 2.0 s p95 target", &since] {
+        ensure!(shown.contains(fact), "no {fact:?} in {shown:?}");
+    }
+    browser.close().await
+}
+
+/// Streams of the last hour as the demo has them. One of its providers has an incident of its own.
+async fn demo_history() -> Result<Vec<u8>> {
+    let arguments = ["history", "--minutes", "60", "--streams", "1500"];
+    let history = Command::new(binary("demo-site")).args(arguments).output().await?;
+    ensure!(history.status.success(), "{}", String::from_utf8_lossy(&history.stderr));
+    Ok(history.stdout)
+}
+
+/// Streams of the second site, one every six seconds. From the incident on, the page's main thread is busy for 2.5 to
+/// 6 s before the first token.
+fn shop_history(now_ms: i64, incident_ms: i64) -> Result<String> {
+    let streams = 600;
+    let mut lines = String::new();
+    for number in 0..streams {
+        let began_ms = now_ms - 3_600_000 + i64::from(number) * 3_600_000 / i64::from(streams) + 1;
+        // The golden ratio spreads them evenly, in no order.
+        let share = (f64::from(number) * 0.618_034).fract();
+        let blocked_ms = if began_ms >= incident_ms { 2_500.0 + 3_500.0 * share } else { 40.0 * share };
+        let mut line = serde_json::to_value(stream(number, blocked_ms))?;
+        let lasted_ms = line["close_ms"].as_f64().context("a time")? as i64;
+        line["site"] = json!("shop");
+        line["received_ms"] = json!((began_ms + lasted_ms).min(now_ms));
+        lines.push_str(&format!("{line}\n"));
+    }
+    Ok(lines)
+}
+
+/// A chat whose first byte is in the browser after 300 ms, and in the app once the main thread is free.
+fn stream(number: u32, blocked_ms: f64) -> StreamReport {
+    let later = |ms: f64| Some(ms + blocked_ms);
+    let is_chromium = !number.is_multiple_of(3);
+    let page = PageLifecycle { long_frames_ms: Some(blocked_ms), ..PageLifecycle::default() };
+    StreamReport {
+        use_case: Some("chat".into()),
+        first_byte_ms: later(300.0),
+        first_event_ms: later(300.0),
+        ttft_ms: later(301.0),
+        ttfv_ms: later(302.0),
+        e2e_ms: later(2_300.0),
+        close_ms: later(2_301.0),
+        network_timing: Some(NetworkTiming { wait_ms: Some(300.0), ..NetworkTiming::default() }),
+        page_lifecycle: is_chromium.then_some(page),
+        ..report(u64::from(number) + 1_000_000)
+    }
+}
+
+/// A moment as the page writes it: the time of day.
+async fn clock(browser: &Browser, at_ms: i64) -> Result<String> {
+    let script = "const at = new Date(arguments[0]); const two = (n) => String(n).padStart(2, '0'); \
+                  return `${two(at.getHours())}:${two(at.getMinutes())}`";
+    let clock = browser.page.execute(script, vec![json!(at_ms)]).await?;
+    Ok(clock.as_str().context("a time")?.to_owned())
+}
+
+const MINUTE_MS: i64 = 60_000;
+
+/// Start of the incident, in whole minutes before now.
+const INCIDENT_MINUTES: i64 = 22;
+
+/// The sites of the demo, and the one with the incident.
+const CONFIG: &str = r#"
+    [[sites]]
+    name = "helpdesk"
+    keys = ["helpdesk"]
+    origins = ["https://helpdesk.example"]
+
+    [[sites]]
+    name = "ide"
+    keys = ["ide"]
+    origins = ["https://ide.example"]
+    use_case = "coding"
+
+    [[sites]]
+    name = "shop"
+    keys = ["shop"]
+    origins = ["https://shop.example"]
+"#;
