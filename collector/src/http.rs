@@ -10,6 +10,7 @@ pub(crate) mod error;
 pub(crate) mod headers;
 pub(crate) mod probe_files;
 pub(crate) mod rate_limit;
+pub(crate) mod recent_refusals;
 pub(crate) mod request_origin;
 pub(crate) mod session_cookie;
 pub(crate) mod snippet;

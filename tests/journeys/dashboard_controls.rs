@@ -62,7 +62,7 @@ async fn themes_and_narrow_screens_hide_nothing() -> Result<()> {
             (drawn == true).then_some(())
         })
         .await?;
-        browser.page.execute("document.querySelector('.tools > button:last-child').click()", vec![]).await?;
+        browser.page.execute("document.querySelector('[data-theme-button]').click()", vec![]).await?;
     }
 
     browser.page.goto(&format!("{}/?stream={:032x}", collector.url, 7)).await?;

@@ -4,6 +4,7 @@
 //! by side; those that measure times have the machine for themselves.
 
 mod access;
+mod accessibility;
 mod accuracy;
 mod away;
 mod cluster;

@@ -7,6 +7,7 @@ import { Budgets } from "./panels/budgets";
 import { Compare } from "./panels/compare";
 import { Empty } from "./panels/empty";
 import { Header } from "./panels/header";
+import { Help } from "./panels/help";
 import { IngestAccounting } from "./panels/ingest-accounting";
 import { LiveStrip } from "./panels/live-strip";
 import { Login } from "./panels/login";
@@ -20,6 +21,7 @@ import {
   accounting,
   budgets,
   dashboardData,
+  defaultMetric,
   hasData,
   isViewLoading,
   screen,
@@ -38,6 +40,7 @@ export function App() {
         <Content />
       </main>
       {screen.value !== "locked" && <Detail />}
+      <Help />
     </div>
   );
 }
@@ -59,7 +62,7 @@ function Content() {
   }
 }
 
-function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { data: DashboardData }) {
+function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loadedAt, ...charts } }: { data: DashboardData }) {
   const { range } = loaded;
   const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
   return (
@@ -74,7 +77,7 @@ function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { d
         series={charts.timeseries}
         heatmap={charts.heatmap}
         range={range}
-        metric={metric}
+        metric={metric ?? defaultMetric.value}
         chartType={chartType}
         compareTo={compareTo}
         useCases={summary.use_cases}
@@ -84,7 +87,12 @@ function Dashboard({ data: { summary, view: loaded, loadedAt, ...charts } }: { d
         <Compare result={charts.compare} from={summary.from} to={summary.to} />
       </div>
       <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
-      <Breakdown result={charts.breakdown} view={loaded} by={by} showsAll={showsAllGroups} />
+      <Breakdown
+        result={charts.breakdown}
+        view={{ by: loaded.by, metric: loadedMetric }}
+        by={by}
+        showsAll={showsAllGroups}
+      />
       <OutcomesAndDefects summary={summary} />
       <Streams summary={summary} />
       <IngestAccounting result={accounting.value} />

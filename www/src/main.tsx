@@ -3,8 +3,10 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 
 import { App } from "./app";
+import { startShortcuts } from "./panels/shortcuts";
 import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
+import { leadMetric } from "./metric";
 import { startLiveFeed } from "./polling/live-feed";
 import { startSlowPoll } from "./polling/slow-poll";
 import { dashboardData, followHistory, screen } from "./state";
@@ -18,6 +20,7 @@ import "./style/figures.css";
 import "./style/streams.css";
 import "./style/sheet.css";
 import "./style/budgets.css";
+import "./style/help.css";
 import "./style/print.css";
 import { startTheme } from "./theme";
 
@@ -27,7 +30,8 @@ effect(() => {
   document.documentElement.dataset["state"] = screen.value;
 });
 effect(() => {
-  const p95 = dashboardData.value?.summary.ttfv.p95_ms;
+  const summary = dashboardData.value?.summary;
+  const p95 = summary?.[leadMetric(summary)].p95_ms;
   document.title = isKnown(p95) ? `p95 ${duration(p95)} · llm-rum` : "llm-rum";
 });
 const host = document.getElementById("app");
@@ -35,3 +39,4 @@ if (host) render(<App />, host);
 startFeed();
 startSlowPoll();
 startLiveFeed();
+startShortcuts();

@@ -48,6 +48,13 @@ export function targetsInView({ targets, use_cases }: Pick<Summary, "targets" | 
   return use_cases > 1 ? {} : targets;
 }
 
+/** The wait that the first screen leads with: end to end where every use case in view has targets for the end alone. */
+export function leadMetric({ by_use_case: rows }: Pick<Summary, "by_use_case">): LeadMetric {
+  return rows.length > 0 && rows.every(({ metric }) => metric === "e2e") ? "e2e" : "ttfv";
+}
+
+export type LeadMetric = "ttfv" | "e2e";
+
 /** Whether the metric has censored waits. */
 export function isWaitMetric(metric: Metric): metric is WaitMetric {
   return WAIT_METRICS.some((known) => known === metric);

@@ -12,6 +12,7 @@ import type {
   HistogramAnswer,
   Live,
   Outcome,
+  Refusal,
   SampleKind,
   Session,
   StreamReport,
@@ -22,6 +23,7 @@ import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
+import { leadMetric } from "./metric";
 import { DEFAULT_VIEW, readView, writeView, type ChartType, type CompareTo, type View } from "./url";
 
 /** `loading` until the first response, `locked` while the collector wants a token, `failed` while requests fail. */
@@ -35,6 +37,8 @@ export interface DashboardData {
   abandonment: Result<Abandonment>;
   compare: Result<Compare>;
   breakdown: Result<Breakdown>;
+  /** Metric of the charts. */
+  metric: Metric;
   /** Loaded only while the heatmap is shown. */
   heatmap: Result<Heatmap> | null;
   /** The view of the responses. */
@@ -47,6 +51,8 @@ export interface DashboardData {
 export interface OutsideRange {
   newest: StreamReport | null;
   newestOfAll: StreamReport | null;
+  /** The last refused senders, newest first. Empty if the token is limited to sites. */
+  refusals: Refusal[];
   /** For the script tag while there is no stream; `null` if the collector names no key. */
   siteKey: string | null;
 }
@@ -126,7 +132,13 @@ export function shownTimes(): FixedRange {
   return summary ? { from: summary.from, to: summary.to } : { from: now - lengthMs(DEFAULT_VIEW.range), to: now };
 }
 
-export const setMetric = (metric: Metric) => navigate({ metric });
+/** The metric that the charts show if the address names none. */
+export const defaultMetric = computed<Metric>(() => {
+  const summary = dashboardData.value?.summary;
+  return summary ? leadMetric(summary) : "ttfv";
+});
+
+export const setMetric = (metric: Metric) => navigate({ metric: metric === defaultMetric.peek() ? null : metric });
 export const setChartType = (chartType: ChartType) => navigate({ chartType });
 export const setCompareTo = (compareTo: CompareTo | null) => navigate({ compareTo });
 export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });

@@ -31,7 +31,8 @@ export const COMPARISONS: readonly CompareTo[] = ["previous", "day", "week"];
 export interface View {
   range: Range;
   filters: Filters;
-  metric: Metric;
+  /** `null` for the wait that the use cases in view have targets for. */
+  metric: Metric | null;
   chartType: ChartType;
   compareTo: CompareTo | null;
   /** Dimension of the breakdown. */
@@ -47,7 +48,7 @@ export interface View {
 export const DEFAULT_VIEW: View = {
   range: "1h",
   filters: {},
-  metric: "ttfv",
+  metric: null,
   chartType: "lines",
   compareTo: null,
   by: "model",
@@ -68,7 +69,7 @@ export function readView(search: string): View {
     range:
       readFixedRange(query.get("from"), query.get("to")) ?? oneOf(RANGES, query.get("range")) ?? DEFAULT_VIEW.range,
     filters,
-    metric: oneOf(DURATION_METRICS, query.get("metric")) ?? DEFAULT_VIEW.metric,
+    metric: oneOf(DURATION_METRICS, query.get("metric")),
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
     compareTo: oneOf(COMPARISONS, query.get("compare_to")),
     by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
@@ -87,7 +88,7 @@ export function writeView(view: View): string {
     const value = view.filters[dimension];
     if (value) query.set(dimension, value);
   }
-  if (view.metric !== DEFAULT_VIEW.metric) query.set("metric", view.metric);
+  if (view.metric) query.set("metric", view.metric);
   if (view.chartType !== DEFAULT_VIEW.chartType) query.set("drawing", view.chartType);
   if (view.compareTo) query.set("compare_to", view.compareTo);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);

@@ -4,7 +4,7 @@ const ID = "9f86d081884c7d659a2feaa0c55ad015";
 const TOKEN = "a-token-of-16-bytes";
 const NONE = { n: 0 };
 const QUIET: Record<string, unknown> = {
-  summary: { streams: 1, open: 0, use_cases: 1, targets: {}, ttfv: NONE },
+  summary: { streams: 1, open: 0, use_cases: 1, targets: {}, by_use_case: [], ttfv: NONE },
   timeseries: { step_ms: 60_000, points: [] },
   histogram: { buckets: [] },
   abandonment: { points: [] },
@@ -329,4 +329,23 @@ it("the script tag has the site key if the collector names it", async () => {
     address.pathname === "/snippet.json" ? refused(403, "unknown_site") : named(address, init);
   await page.refresh();
   expect([page.connection.value.kind, page.outsideRange.value?.siteKey]).toEqual(["open", null]);
+});
+
+it("charts follow the wait that the use cases have targets for", async () => {
+  const endToEnd = { ...(QUIET["summary"] as object), by_use_case: [{ metric: "e2e" }] };
+  answer = (address) =>
+    address.pathname === "/v1/summary" ? Response.json(endToEnd) : defaultAnswer(address);
+  const page = await opened();
+  const metrics = () => requests.flatMap(({ searchParams }) => searchParams.get("metric") ?? []);
+  expect(metrics().at(-1)).toBe("e2e");
+  expect([page.dashboardData.value?.metric, page.defaultMetric.value]).toEqual(["e2e", "e2e"]);
+  requests = [];
+  await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
+  // The curve of abandonment is about the first token.
+  expect(new Set(metrics())).toEqual(new Set(["e2e", "ttfv"]));
+  page.setMetric("ttfv");
+  await vi.advanceTimersByTimeAsync(0);
+  expect([page.dashboardData.value?.metric, page.view.value.metric]).toEqual(["ttfv", "ttfv"]);
+  page.setMetric("e2e");
+  expect(page.view.value.metric).toBeNull();
 });

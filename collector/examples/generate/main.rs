@@ -1,5 +1,5 @@
-//! Writes the dashboard's lists of metrics and dimensions, its types of the API's responses, and the docs' table of query
-//! parameters. With `--check` it writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and
+//! Writes the dashboard's lists of metrics, dimensions and terms, its types of the API's responses, and the docs' table
+//! of query parameters. With `--check` it writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and
 //! `check`.
 
 mod typescript;
@@ -15,9 +15,10 @@ use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names, openap
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let check = env::args().any(|argument| argument == "--check");
-    let files: [(&str, Update); 4] = [
+    let files: [(&str, Update); 5] = [
         ("www/src/api/metrics.ts", |_| metrics()),
         ("www/src/api/dimensions.ts", |_| dimensions()),
+        ("www/src/api/glossary.ts", |_| glossary()),
         ("www/src/api/schemas.ts", |_| schemas()),
         ("docs/query-api.md", query_api),
     ];
@@ -42,6 +43,22 @@ export const DIMENSIONS = [{}] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 ",
         names.join(", ")
+    )
+}
+
+/// The rows of all tables of terms. That of metrics is none: `metrics.ts` has their labels.
+fn glossary() -> String {
+    let tables = GLOSSARY.split("| term | meaning |\n| --- | --- |\n").skip(1);
+    let rows =
+        tables.flat_map(|table| table.lines().map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |")));
+    let rows = rows.map(|row| {
+        let (term, meaning) = row.split_once(" | ").unwrap_or_else(|| panic!("no term and meaning: {row}"));
+        [term, meaning].map(|text| text.replace('`', ""))
+    });
+    let rows = rows.map(|[term, meaning]| format!("  {term:?}: {meaning:?},\n"));
+    format!(
+        "{GLOSSARY_HEAD}{}}} as const;\n\nexport type Term = keyof typeof GLOSSARY;\n",
+        rows.collect::<String>()
     )
 }
 
@@ -154,6 +171,13 @@ fn values(schema: &Value) -> String {
 const DOCS_BEGIN: &str = "<!-- Generated from collector/src/api/params.rs by `cargo xtask generate`. -->";
 const DOCS_END: &str = "<!-- End of the generated part. -->";
 const HEAD: &str = "// Generated from collector/src/aggregate/metric.rs by `cargo xtask generate`.\n\n";
+const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
+const GLOSSARY_HEAD: &str = "\
+// Generated from docs/glossary.md by `cargo xtask generate`.
+
+/** Meaning of each term. */
+export const GLOSSARY = {
+";
 const SCHEMAS_HEAD: &str = "\
 /**
  * Types of the responses of the `/v1` routes. Times are Unix milliseconds; an absent value is not known. Generated from

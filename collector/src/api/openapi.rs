@@ -16,6 +16,7 @@ use super::integrity::{Integrity, IntegrityQuery};
 use super::live::Snapshot;
 use super::params::Format;
 use super::query_string::{FromQuery, Param};
+use super::refusals::Refusals;
 use super::schema::{named, stream};
 use super::session::Session;
 use super::slo::{Alerts, Slo};
@@ -39,7 +40,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 12] = [
+const ROUTES: [Route; 13] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -111,6 +112,12 @@ const ROUTES: [Route; 12] = [
         about: "Ingest accounting: received requests and reports, and their results.",
         parameters: <()>::openapi,
         answer: schema::<Accounting>,
+    },
+    Route {
+        path: "/v1/refusals",
+        about: "The last refusals of the ingest endpoint, with the line of the configuration that would accept each.",
+        parameters: <()>::openapi,
+        answer: schema::<Refusals>,
     },
 ];
 

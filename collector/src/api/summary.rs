@@ -65,6 +65,7 @@ struct Previous {
     range: Range,
     streams: u64,
     ttfv: Quantiles,
+    e2e: Quantiles,
     integrity: Ratio,
     goodput: Ratio,
     errors: Errors,
@@ -135,6 +136,7 @@ impl Previous {
             range,
             streams: before.streams(),
             ttfv: Quantiles::of(before, Metric::Ttfv),
+            e2e: Quantiles::of(before, Metric::E2e),
             integrity: Ratio::of(before.sum(Sum::Intact), before.eligible()),
             goodput: Ratio::of(before.sum(Sum::WithinSlo), before.eligible()),
             errors: Errors::of(before),
@@ -169,7 +171,7 @@ impl Read {
         };
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
-            let metrics = [Metric::Ttfv, Metric::OutputRate].map(Metric::with_censored).concat();
+            let metrics = [Metric::Ttfv, Metric::E2e, Metric::OutputRate].map(Metric::with_censored).concat();
             store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };

@@ -34,13 +34,18 @@ pub(super) struct UseCaseStatus {
     use_case: String,
     level: Level,
     streams: u64,
-    /// The wait that its targets are about: `ttfv`, or `e2e` if it has targets for the end alone.
+    /// The wait that its targets are about: `ttfv`, or `e2e` if it has targets for the end alone. Without targets, `e2e`
+    /// if no stream has a visible token: a whole JSON response has only an end.
     metric: &'static str,
-    /// Absent, as `p95_ms`, without a value of the metric.
+    /// Percentiles of the metric; all absent without a value of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    p90_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99_ms: Option<f64>,
     /// Targets of the use case.
     targets: Targets,
     availability: Ratio,
@@ -172,7 +177,9 @@ fn statuses(cases: &[Case<'_>], verdicts: &[CaseVerdict]) -> Vec<UseCaseStatus> 
 impl UseCaseStatus {
     fn of(case: &Case<'_>, level: Level) -> Self {
         let Case { site, use_case, stats, targets, state } = case;
-        let metric = targets.wait().map_or(Metric::Ttfv, |(metric, _)| metric);
+        let has_token = stats.histogram(Metric::Ttfv).count() > 0;
+        let untargeted = if has_token { Metric::Ttfv } else { Metric::E2e };
+        let metric = targets.wait().map_or(untargeted, |(metric, _)| metric);
         let wait = stats.histogram(metric);
         let eligible = stats.eligible();
         let least_budget = state.and_then(|state| state.least_budget);
@@ -183,7 +190,9 @@ impl UseCaseStatus {
             streams: stats.streams(),
             metric: metric.id(),
             p50_ms: quantile(wait, 0.5),
+            p90_ms: quantile(wait, 0.9),
             p95_ms: quantile(wait, 0.95),
+            p99_ms: quantile(wait, 0.99),
             targets: *targets,
             availability: Ratio::of(eligible - stats.errors(), eligible),
             integrity: Ratio::of(stats.sum(Sum::Intact), eligible),

@@ -1,5 +1,7 @@
 //! Origins from which pages may send, checked against the `Origin` header.
 
+use std::fmt;
+
 use serde::Deserialize;
 
 /// One entry of a site's `origins`.
@@ -40,6 +42,17 @@ impl Origin {
                 .is_some_and(is_host),
             Self::Loopback => split(origin)
                 .is_some_and(|(scheme, authority)| is_http(scheme) && is_loopback_host(authority)),
+        }
+    }
+}
+
+/// As the configuration spells it.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(exact) => f.write_str(exact),
+            Self::Below { scheme, suffix } => write!(f, "{scheme}*{suffix}"),
+            Self::Loopback => f.write_str("loopback"),
         }
     }
 }

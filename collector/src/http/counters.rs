@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::config::notify::NotifyKind;
 use crate::http::error::Reason;
+use crate::http::recent_refusals::RecentRefusals;
 use crate::report::accepted::Discarded;
 
 /// Result of a request to the ingest endpoint that did not reach the journal.
@@ -68,6 +69,8 @@ pub(crate) struct RequestCounters {
     country_files: [AtomicU64; 2],
     rejected_listeners: AtomicU64,
     notifications: [[AtomicU64; NotificationResult::ALL.len()]; NotifyKind::ALL.len()],
+    /// Who was refused last.
+    pub(crate) recent: RecentRefusals,
 }
 
 struct ByReason([AtomicU64; Reason::ALL.len()]);

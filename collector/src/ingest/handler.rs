@@ -19,6 +19,7 @@ use crate::http::counters::RequestTicket;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
 use crate::http::rate_limit::RetryAfter;
+use crate::http::recent_refusals::Sender;
 use crate::ingest::body::{self, BodyEncoding, Incoming};
 use crate::ingest::site::IngestSite;
 use crate::ingest::state::IngestState;
@@ -32,7 +33,8 @@ pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request
     let ticket = state.counters.received();
     let (head, body) = request.into_parts();
     let site = find_site(state, &head);
-    let readable_by = readable_by(site.as_ref().ok().copied(), &head.headers);
+    let known = site.as_ref().ok().copied();
+    let readable_by = readable_by(known, &head.headers);
     let answer = match head.method {
         Method::POST => post(state, timer, &head, body, site, ticket).await,
         Method::OPTIONS => match preflight(&head.headers, site) {
@@ -46,6 +48,11 @@ pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request
             refuse(ticket, ApiError::new(Reason::MethodNotAllowed, "method not allowed: use POST or OPTIONS"))
         }
     };
+    if let Err(refused) = &answer {
+        let origin = head.headers.get(ORIGIN).map(HeaderValue::as_bytes);
+        let sender = Sender { origin, key: site_key(&head), site: known.map(|open| &*open.site.name) };
+        state.counters.recent.record(time::now_ms(), refused.reason, &sender);
+    }
     let mut response = answer.unwrap_or_else(IntoResponse::into_response);
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
@@ -189,11 +196,14 @@ fn preflight(headers: &HeaderMap, site: Result<&IngestSite, ApiError>) -> Result
     Ok((StatusCode::NO_CONTENT, allowed).into_response())
 }
 
-fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a IngestSite, ApiError> {
-    // Keys consist of characters that need no percent-encoding.
+/// Keys consist of characters that need no percent-encoding.
+fn site_key(head: &request::Parts) -> Option<&str> {
     let mut parameters = head.uri.query().unwrap_or_default().split('&');
-    let key = parameters.find_map(|parameter| parameter.strip_prefix("site="));
-    key.and_then(|key| state.sites.by_key(key)).ok_or_else(|| {
+    parameters.find_map(|parameter| parameter.strip_prefix("site="))
+}
+
+fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a IngestSite, ApiError> {
+    site_key(head).and_then(|key| state.sites.by_key(key)).ok_or_else(|| {
         ApiError::new(Reason::UnknownSite, "unknown site key: pass a configured key as `?site=KEY`")
     })
 }

@@ -35,6 +35,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/streams", get(api::streams))
         .route("/v1/streams/{id}", get(api::stream))
         .route("/v1/accounting", get(api::accounting))
+        .route("/v1/refusals", get(api::refusals))
         .route("/v1/live", get(api::live))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::read));

@@ -11,7 +11,7 @@ use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 const TOKEN: &str = "0123456789abcdef0123";
 const SCRAPER: &str = "scraper-0123456789";
 
-const QUERIES: [&str; 14] = [
+const QUERIES: [&str; 15] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
@@ -25,6 +25,7 @@ const QUERIES: [&str; 14] = [
     "/v1/streams",
     "/v1/streams/00000000000000000000000000000001",
     "/v1/accounting",
+    "/v1/refusals",
     "/v1/live",
 ];
 

@@ -68,6 +68,8 @@ async fn collector() -> TestCollector {
     for (site, ttft_ms) in [("zulu", 100.0), ("shop", 200.0), ("blog", 400.0), ("zulu-too", 800.0)] {
         send(&collector, site, ttft_ms).await;
     }
+    let foreign = beacon_request("zulu-key").header("origin", "https://zulu.example");
+    collector.send(foreign.body(Body::empty()).unwrap()).await.refused(403, "foreign_origin");
     let asked = std::time::Instant::now();
     loop {
         let summary = json_of(&collector, "/v1/summary", UNLIMITED).await;
@@ -207,10 +209,13 @@ async fn a_limited_token_reads_the_figures_of_its_sites() {
 }
 
 #[tokio::test]
-async fn the_accounting_of_all_sites_needs_a_token_for_all() {
+async fn accounting_and_refusals_need_a_token_for_all_sites() {
     let collector = collector().await;
-    let message = ask(&collector, "/v1/accounting", LIMITED).await.refused(403, "site_forbidden");
-    assert!(message.contains("covers all sites"), "{message}");
+    for path in ["/v1/accounting", "/v1/refusals"] {
+        let message = ask(&collector, path, LIMITED).await.refused(403, "site_forbidden");
+        assert!(message.contains("all sites"), "{message}");
+        assert!(json_of(&collector, path, UNLIMITED).await.is_object());
+    }
 }
 
 #[tokio::test]

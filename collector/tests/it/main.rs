@@ -22,6 +22,7 @@ mod otlp;
 mod process;
 mod queries;
 mod ranges;
+mod recent_refusals;
 mod refusals;
 mod replay;
 mod running;

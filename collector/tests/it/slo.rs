@@ -4,7 +4,7 @@ use beacon::{Outcome, StreamReport};
 use collector::{Site, Targets};
 use serde_json::{Value, json};
 
-use crate::harness::{TestCollector, stream};
+use crate::harness::{TestCollector, close_to, stream};
 
 fn budget<'a>(slo: &'a Value, objective: &str) -> &'a Value {
     slo["budgets"].as_array().unwrap().iter().find(|budget| budget["objective"] == objective).unwrap()
@@ -182,4 +182,34 @@ async fn waits_of_twice_the_p99_target_are_p1() {
         (&first["severity"], &first["rule"], &first["bad"]),
         (&json!("P1"), &json!("ttft_p99"), &json!(10))
     );
+}
+
+#[tokio::test]
+async fn a_use_case_leads_with_the_wait_of_its_targets() {
+    let collector = TestCollector::new();
+    let of = |case: &str, id, ms| StreamReport { use_case: Some(case.to_owned().into()), ..stream(id, ms) };
+    // A whole JSON response has an end, but no token of its own.
+    let whole = |case: &str, id| StreamReport {
+        first_byte_ms: None,
+        ttft_ms: None,
+        ttfv_ms: None,
+        e2e_ms: Some(id as f64 * 10.0),
+        close_ms: Some(id as f64 * 10.0),
+        tpot_ms: None,
+        gaps: None,
+        ..of(case, id, 1.0)
+    };
+    let rag = (1..=100).map(|id| whole("batch_rag", id));
+    let others = (101..=110).flat_map(|id| [of("chat", id, 500.0), whole("untargeted", id + 10)]);
+    collector.report(&rag.collect::<Vec<_>>()).await;
+    collector.report(&others.collect::<Vec<_>>()).await;
+    let summary = collector.until("/v1/summary", |summary| summary["streams"] == 120).await;
+    let row = |name: &str| {
+        summary["by_use_case"].as_array().unwrap().iter().find(|row| row["use_case"] == name).unwrap()
+    };
+    let metric = |name| row(name)["metric"].as_str().unwrap();
+    assert_eq!([metric("batch_rag"), metric("chat"), metric("untargeted")], ["e2e", "ttfv", "e2e"]);
+    for (field, exact) in [("p50_ms", 500.0), ("p90_ms", 900.0), ("p95_ms", 950.0), ("p99_ms", 990.0)] {
+        assert!(close_to(&row("batch_rag")[field], exact), "{field} of {}", row("batch_rag"));
+    }
 }

@@ -15,6 +15,7 @@ export type {
   Live,
   Objective as ObjectiveName,
   Quantiles,
+  RefusedSender as Refusal,
   Session,
   Slo,
   StreamPage,

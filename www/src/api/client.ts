@@ -87,6 +87,8 @@ export async function getSiteKey(options: RequestOptions): Promise<string> {
   return site;
 }
 
+export const getRefusals = (options: RequestOptions) => get("v1/refusals", {}, options);
+
 export const getAccounting = (options: RequestOptions) => get("v1/accounting", {}, options);
 
 /** `step` is in seconds. */

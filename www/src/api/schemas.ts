@@ -538,6 +538,7 @@ export type Objective = "availability" | "integrity" | "speed" | "pace";
 
 /** Figures of the comparison period. */
 export interface Previous {
+  e2e: Quantiles;
   errors: ErrorShare;
   from: number;
   goodput: Ratio;
@@ -583,6 +584,31 @@ export interface Ready {
   draining: boolean;
   ready: boolean;
   storage: Storage;
+}
+
+/** The last refusals of this collector since its start, newest first: at most five senders for each reason. */
+export interface Refusals {
+  refusals: RefusedSender[];
+}
+
+/**
+ * Refused requests of the same sender for the same reason. Foreign texts are cut, and have `?` in place of characters
+ * other than visible ASCII.
+ */
+export interface RefusedSender {
+  /** Line for the site's `[[sites]]` that would accept the sender. Absent if no line would. */
+  config_line?: string | null;
+  count: number;
+  /** The beginning of the site key. Absent if the requests named none. */
+  key_prefix?: string | null;
+  /** Absent if the requests named none. */
+  origin?: string | null;
+  /** As in the response and in the accounting. */
+  reason: string;
+  /** The site that the key belongs to. Absent if it belongs to none. */
+  site?: string | null;
+  /** Time of the last of them. */
+  timestamp_ms: number;
 }
 
 /** Reports in accepted beacons: `received` = sum of `by_result` + `unaccounted`. */
@@ -1008,11 +1034,16 @@ export interface UseCaseStatus {
    */
   least_budget?: BudgetLeft | null;
   level: VerdictLevel;
-  /** The wait that its targets are about: `ttfv`, or `e2e` if it has targets for the end alone. */
+  /**
+   * The wait that its targets are about: `ttfv`, or `e2e` if it has targets for the end alone. Without targets, `e2e`
+   * if no stream has a visible token: a whole JSON response has only an end.
+   */
   metric: string;
-  /** Absent, as `p95_ms`, without a value of the metric. */
+  /** Percentiles of the metric; all absent without a value of it. */
   p50_ms?: number | null;
+  p90_ms?: number | null;
   p95_ms?: number | null;
+  p99_ms?: number | null;
   site: string;
   streams: number;
   /** Targets of the use case. */
@@ -1086,6 +1117,7 @@ export interface Responses {
   "v1/histogram": Histogram;
   "v1/integrity": Integrity;
   "v1/live": Live;
+  "v1/refusals": Refusals;
   "v1/session": Session;
   "v1/slo": Slo;
   "v1/streams": StreamPage;

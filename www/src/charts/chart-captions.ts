@@ -39,7 +39,7 @@ export function rangeLabel(range: Range): string {
 }
 
 /** Describes a view in one line. */
-export function describeView({ range, metric, filters }: Pick<View, "range" | "metric" | "filters">): string {
+export function describeView({ range, metric, filters }: Pick<View, "range" | "filters"> & { metric: Metric }): string {
   const only = DIMENSIONS.flatMap((dimension) => {
     const value = filters[dimension];
     return value === undefined ? [] : `${humanize(dimension)} ${valueLabel(dimension, value)}`;

@@ -2,6 +2,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
+import { Term } from "../ui/term";
+
 export interface Table {
   columns: string[];
   rows: () => string[][];
@@ -10,18 +12,20 @@ export interface Table {
 interface FigureProps {
   chart: "ttft" | "histogram" | "compare" | "abandonment";
   title: string;
+  /** Definition of what the chart shows. */
+  meaning?: string;
   caption?: string;
   aside?: ComponentChildren;
   table?: Table;
   children: ComponentChildren;
 }
 
-export function Figure({ chart, title, caption, aside, table, children }: FigureProps) {
+export function Figure({ chart, title, meaning, caption, aside, table, children }: FigureProps) {
   const heading = `${chart}-title`;
   return (
     <figure class="figure" data-chart={chart} aria-labelledby={heading}>
       <div class="figure-head">
-        <h2 id={heading}>{title}</h2>
+        <h2 id={heading}>{meaning ? <Term meaning={meaning}>{title}</Term> : title}</h2>
         {aside}
       </div>
       {children}

@@ -13,6 +13,7 @@ export function Histogram({ answer }: { answer: HistogramAnswer }) {
     <Figure
       chart="histogram"
       title={`Distribution of ${labels.phrase}`}
+      meaning={labels.meaning}
       caption={histogramCaption(answer)}
       table={{ columns: ["Above", "Up to", "Count", "Share"], rows: () => tableRows(answer) }}
     >

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 
 import type { Abandonment, AbandonmentPoint, HistogramAnswer } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { GLOSSARY } from "../api/glossary";
 import { placeMarks, type Mark } from "../charts/bars";
 import { Figure, LoadError } from "../charts/figure";
 import { linearTicks, logTicks } from "../charts/ticks";
@@ -48,6 +49,7 @@ function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogr
     <Figure
       chart="abandonment"
       title={TITLE}
+      meaning={GLOSSARY.abandonment}
       caption={abandonmentCaption(answer)}
       {...(answer.abandoned > 0 && { table: { columns, rows: () => tableRows(answer) } })}
     >

@@ -16,7 +16,7 @@ export function Banner() {
         {value.message}{" "}
         {shown === null
           ? "No data has been loaded yet."
-          : `Showing data from ${timeOfDay(shown.loadedAt)}${isStale.value ? ` (${describeView(shown.view)})` : ""}.`}
+          : `Showing data from ${timeOfDay(shown.loadedAt)}${isStale.value ? ` (${describeView({ ...shown.view, metric: shown.metric })})` : ""}.`}
       </p>
       <button type="button" class="more small" onClick={() => void refresh()} disabled={busy.value}>
         Try again

@@ -5,7 +5,8 @@ import { useSignal } from "@preact/signals";
 import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { DIMENSIONS } from "../api/dimensions";
-import { METRIC_LABELS } from "../api/metrics";
+import { GLOSSARY } from "../api/glossary";
+import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
@@ -13,21 +14,17 @@ import { columnDuration, count, duration, humanize, isKnown, percent, plural, va
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import type { View } from "../url";
+import { Term } from "../ui/term";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
-const COLUMNS: { column: Column; label: string; title: string; visibility: "" | "mid" | "wide" }[] = [
-  { column: "streams", label: "Streams", title: "Streams that ended in this time range", visibility: "" },
-  { column: "p50_ms", label: "p50", title: "50 % of the samples are at most this value", visibility: "" },
-  { column: "p95_ms", label: "p95", title: "95 % of the samples are at most this value", visibility: "" },
-  { column: "errors", label: "Errors", title: "Share of the eligible streams that failed", visibility: "" },
-  {
-    column: "excess_share",
-    label: "Impact",
-    title: "Share of all streams outside the SLO minus share of traffic. Positive: contributes more than its share",
-    visibility: "wide",
-  },
+/** The tiles define the other columns. */
+const COLUMNS: { column: Column; label: string; meaning?: string; visibility: "" | "mid" | "wide" }[] = [
+  { column: "streams", label: "Streams", visibility: "" },
+  { column: "p50_ms", label: "p50", visibility: "" },
+  { column: "p95_ms", label: "p95", visibility: "" },
+  { column: "errors", label: "Errors", visibility: "" },
+  { column: "excess_share", label: "Impact", meaning: GLOSSARY.impact, visibility: "wide" },
 ];
 
 const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
@@ -35,7 +32,7 @@ const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
 interface BreakdownProps {
   result: Result<BreakdownAnswer>;
   /** The view of the result, which can be older than the current one. */
-  view: Pick<View, "by" | "metric">;
+  view: { by: Dimension; metric: Metric };
   by: Dimension;
   showsAll: boolean;
 }
@@ -45,7 +42,8 @@ export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
     <section class="breakdown" data-breakdown={view.by} aria-labelledby="breakdown-title">
       <div class="figure-head">
         <h2 id="breakdown-title">
-          {METRIC_LABELS[view.metric].title} by {humanize(view.by)}
+          <Term meaning={METRIC_LABELS[view.metric].meaning}>{METRIC_LABELS[view.metric].title}</Term> by{" "}
+          {humanize(view.by)}
         </h2>
         <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
       </div>
@@ -105,17 +103,22 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
 interface HeadProps {
   column: Column;
   label: string;
-  title: string;
+  meaning?: string;
   visibility: string;
   sorted: Column;
   onSort: (column: Column) => void;
 }
 
-function Head({ column, label, title, visibility, sorted, onSort }: HeadProps) {
+function Head({ column, label, meaning, visibility, sorted, onSort }: HeadProps) {
   const isSorted = column === sorted;
   return (
     <th scope="col" class={`number ${visibility}`} aria-sort={isSorted ? "descending" : undefined}>
-      <button type="button" class="sort" title={title} onClick={() => onSort(column)}>
+      {meaning && (
+        <Term meaning={meaning} label={`Definition of ${label}`}>
+          ?
+        </Term>
+      )}
+      <button type="button" class="sort" title="Sort by this column" onClick={() => onSort(column)}>
         {label}
         <span aria-hidden="true">{isSorted ? " ↓" : ""}</span>
       </button>

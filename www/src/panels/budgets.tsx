@@ -1,9 +1,11 @@
 /** Error budgets beside the verdict: the most urgent ones, their remaining share and their burn rates. */
-import type { Budgets as BudgetsAnswer } from "../api/api-types";
+import type { Budgets as BudgetsAnswer, ObjectiveName } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
+import { GLOSSARY } from "../api/glossary";
 import { humanize, plural } from "../format";
 import { setFilters } from "../state";
 import { Icon, type IconName } from "../ui/icon";
+import { Term } from "../ui/term";
 import {
   ALERT_LABELS,
   burnDown,
@@ -45,7 +47,9 @@ function KnownBudgets({ answer: { slos, omitted } }: { answer: BudgetsAnswer }) 
   return (
     <>
       <h2 id="budgets-title">
-        {single ? `Error budget of ${humanize(single.useCase)}` : "Error budgets"}
+        <Term meaning={GLOSSARY["error budget"]}>
+          {single ? `Error budget of ${humanize(single.useCase)}` : "Error budgets"}
+        </Term>
         {" "}
         <small>{first[0]?.days} days</small>
       </h2>
@@ -104,7 +108,7 @@ function Line({ item, isNamed, severalSites }: { item: UseCaseBudget } & Naming)
           </button>
         )}
         {isNamed && " "}
-        {objective}
+        <Term meaning={OBJECTIVE_MEANINGS[objective]}>{objective}</Term>
       </h3>
       {alert && (
         <span class={`alert ${status}`} title={ALERT_LABELS[alert].meaning}>
@@ -174,6 +178,13 @@ function BurnRates({ items, isNamed, severalSites }: { items: UseCaseBudget[] } 
 function Rate({ rate }: { rate: number | null }) {
   return <td>{rate !== null && rate > 1 ? <b>{burnRateText(rate)}</b> : burnRateText(rate)}</td>;
 }
+
+const OBJECTIVE_MEANINGS: Record<ObjectiveName, string> = {
+  availability: GLOSSARY.availability,
+  integrity: GLOSSARY["streaming integrity"],
+  speed: GLOSSARY.speed,
+  pace: GLOSSARY.pace,
+};
 
 /** Further budgets are in a collapsed list. */
 const MAX_SHOWN = 3;

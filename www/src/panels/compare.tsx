@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import type { Compare as CompareAnswer } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { METRIC_LABELS } from "../api/metrics";
 import { compareCaption } from "../charts/chart-captions";
 import { Figure, LoadError } from "../charts/figure";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
@@ -52,6 +53,7 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
     <Figure
       chart="compare"
       title={TITLE}
+      meaning={METRIC_LABELS.overhead.meaning}
       caption={compareCaption(answer, which)}
       aside={
         <SegmentedControl

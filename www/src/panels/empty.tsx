@@ -5,6 +5,7 @@ import { dateTime } from "../format";
 import { nextRangeCovering } from "../polling/resolution";
 import { dashboardData, navigate, outsideRange, setRange, view } from "../state";
 import { AccountingWarnings } from "./ingest-accounting";
+import { Refusals } from "./refusals";
 
 export function Empty() {
   const outside = outsideRange.value;
@@ -22,6 +23,7 @@ function NoStreamsYet({ siteKey }: { siteKey: string | null }) {
     <section class="empty" data-empty="ever">
       <h2>Waiting for the first stream</h2>
       <AccountingWarnings />
+      <Refusals />
       <p>Add this script tag to the page that shows your model’s responses, before the code that requests them:</p>
       <pre>
         <code>{snippet}</code>
@@ -64,6 +66,7 @@ function NoStreamsInRange({ newestMs, ofAllMs }: NoneInRangeProps) {
         No {hasFilters ? "matching " : ""}streams in {rangeLabel(range)}
       </h2>
       <AccountingWarnings />
+      <Refusals />
       <p>
         {newestMs === null
           ? `No stored stream matches the filters. The newest stream arrived at ${dateTime(ofAllMs, now)}.`

@@ -1,13 +1,15 @@
-/** Header: name, time range, filters, refresh, link, time zone, theme and sign-out. */
+/** Header: name, time range, filters, refresh, link, time zone, theme and menu. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { DIMENSIONS } from "../api/dimensions";
 import { humanize, timeOfDay, valueLabel } from "../format";
-import { logout, refresh, REFRESH_MS } from "../polling/feed";
-import { busy, dashboardData, paused, screen, session, setFilter, view } from "../state";
+import { REFRESH_MS } from "../polling/feed";
+import { busy, dashboardData, paused, screen, setFilter, view } from "../state";
 import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { CopyLink } from "./copy-link";
+import { Menu } from "./menu";
+import { togglePause } from "./shortcuts";
 import { FixedTimes, TimeRange } from "./time-range";
 import { TimeZoneButton } from "./time-zone-button";
 
@@ -24,12 +26,12 @@ export function Header() {
         {!isLocked && <Refresh />}
         {!isLocked && <CopyLink />}
         <TimeZoneButton />
-        <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`}>
+        <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`} data-theme-button>
           <Icon name={theme.value} />
           <span class="tool-word">{theme.value}</span>
           <span class="unseen">switch theme</span>
         </button>
-        {!isLocked && <SignOut />}
+        <Menu />
       </div>
       {!isLocked && <FixedTimes />}
       <FilterChips />
@@ -37,23 +39,9 @@ export function Header() {
   );
 }
 
-/** Shown for a session only. A proxy in front has its own way to sign out. */
-function SignOut() {
-  if (session.value?.signed_in_by !== "session") return null;
-  return (
-    <button type="button" class="quiet" data-sign-out onClick={() => void logout()} title={`Signed in as ${session.value.name}`}>
-      Sign out
-    </button>
-  );
-}
-
 function Refresh() {
   const at = dashboardData.value?.loadedAt;
   const every = `every ${REFRESH_MS / 1000} s`;
-  const toggle = () => {
-    paused.value = !paused.value;
-    if (!paused.value) void refresh();
-  };
   return (
     <div class={`refresh${paused.value ? " paused" : ""}${busy.value ? " busy" : ""}`}>
       <span class="pulse" aria-hidden="true" />
@@ -63,7 +51,7 @@ function Refresh() {
       <button
         type="button"
         class="quiet"
-        onClick={toggle}
+        onClick={togglePause}
         aria-pressed={paused.value}
         title={paused.value ? "Resume" : "Pause"}
       >

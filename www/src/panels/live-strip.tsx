@@ -2,12 +2,15 @@
 import { useLayoutEffect } from "preact/hooks";
 
 import type { Live, Outcome, Quantiles, StreamReport } from "../api/api-types";
+import { GLOSSARY } from "../api/glossary";
+import { METRIC_LABELS } from "../api/metrics";
 import { ABSENT, count, duration, percent, plural, rate } from "../format";
 import { MIN_SAMPLES } from "../metric";
 import { live, openStream, type LiveState } from "../state";
 import { modelOf } from "../stream/stream-summary";
 import { Icon } from "../ui/icon";
 import { OUTCOME_STYLES } from "../ui/outcome";
+import { Term } from "../ui/term";
 import { useWidth } from "../ui/width";
 
 /** Number of streams that fit into one line of a narrow page. */
@@ -31,8 +34,10 @@ export function LiveStrip() {
         {label}
       </p>
       <dl>
-        <div data-now="open" title="Streams that started and have not ended">
-          <dt>in flight</dt>
+        <div data-now="open">
+          <dt>
+            <Term meaning={GLOSSARY["in flight"]}>in flight</Term>
+          </dt>
           <dd>{count(now?.open)}</dd>
         </div>
         <div data-now="ended" title={now?.scope === "cluster" ? "All collectors" : undefined}>
@@ -43,12 +48,16 @@ export function LiveStrip() {
         </div>
         {now?.reports_per_second !== undefined && (
           <div class="wide" data-now="rate" title="Counted reports, mean of 10 s">
-            <dt>reports</dt>
+            <dt>
+              <Term meaning={GLOSSARY["stream report"]}>reports</Term>
+            </dt>
             <dd>{rate(now.reports_per_second)}</dd>
           </div>
         )}
         <div data-now="ttfv" title={now ? sampleText(now) : undefined}>
-          <dt>TTFT (5 min)</dt>
+          <dt>
+            <Term meaning={METRIC_LABELS.ttfv.meaning}>TTFT (5 min)</Term>
+          </dt>
           <dd>
             {now && now.ttfv.n > 0 ? <LivePercentiles {...now.ttfv} /> : ABSENT}
           </dd>

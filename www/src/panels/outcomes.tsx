@@ -1,8 +1,10 @@
 /** Counts of each outcome and each defect, with its meaning. */
 import type { Outcome, Summary } from "../api/api-types";
+import { GLOSSARY } from "../api/glossary";
 import { count, humanize, percent, plural } from "../format";
 import { setOutcome, view } from "../state";
 import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
+import { Term } from "../ui/term";
 import { OUTCOMES } from "../url";
 import { DEFECT_MEANINGS } from "./defects";
 
@@ -20,7 +22,9 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
   return (
     <section class="figure" data-counts="outcomes" aria-labelledby="outcomes-title">
       <div class="figure-head">
-        <h2 id="outcomes-title">Outcomes</h2>
+        <h2 id="outcomes-title">
+          <Term meaning={GLOSSARY.outcome}>Outcomes</Term>
+        </h2>
       </div>
       {seen.length === 0 ? (
         <p class="nothing">No streams ended in this time range.</p>
@@ -64,7 +68,9 @@ function Defects({ summary: { defects, streams } }: { summary: Summary }) {
   return (
     <section class="figure" data-counts="defects" aria-labelledby="defects-title">
       <div class="figure-head">
-        <h2 id="defects-title">Stream defects</h2>
+        <h2 id="defects-title">
+          <Term meaning={GLOSSARY.defect}>Stream defects</Term>
+        </h2>
       </div>
       {seen.length === 0 ? (
         <p class="nothing">

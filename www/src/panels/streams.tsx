@@ -1,11 +1,14 @@
 /** Table of streams. A row opens the detail of its stream. */
 import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
+import { GLOSSARY } from "../api/glossary";
+import { METRIC_LABELS } from "../api/metrics";
 import { ABSENT, columnDuration, count, dateTime, humanize, isKnown } from "../format";
 import { loadOlder } from "../polling/feed";
 import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
 import { modelOf } from "../stream/stream-summary";
 import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { SegmentedControl } from "../ui/segmented-control";
+import { Term } from "../ui/term";
 import { OUTCOMES, SAMPLES } from "../url";
 
 /** Label, title and description of each list. */
@@ -57,29 +60,29 @@ export function Streams({ summary }: { summary: Summary }) {
               <th scope="col">Time</th>
               <th scope="col">Model</th>
               <th scope="col" class="wide">
-                Dialect
+                <Term meaning={GLOSSARY.dialect}>Dialect</Term>
               </th>
               <th scope="col">Outcome</th>
-              <th scope="col" class="number" title="Time to first visible token">
-                TTFT
-              </th>
-              <th scope="col" class="number wide" title="Server-reported TTFT">
-                Server TTFT
-              </th>
-              <th scope="col" class="number mid" title="From the request to the last generated text">
-                End to end
-              </th>
-              <th scope="col" class="number wide" title="Longest inter-chunk latency">
-                Max inter-chunk
+              <th scope="col" class="number">
+                <Term meaning={METRIC_LABELS.ttfv.meaning}>TTFT</Term>
               </th>
               <th scope="col" class="number wide">
-                Chunks
+                <Term meaning={METRIC_LABELS.server_ttft.meaning}>Server TTFT</Term>
               </th>
-              <th scope="col" class="number mid" title="Output tokens by the provider's count">
-                Tokens
+              <th scope="col" class="number mid">
+                <Term meaning={METRIC_LABELS.e2e.meaning}>End to end</Term>
+              </th>
+              <th scope="col" class="number wide">
+                <Term meaning={METRIC_LABELS.inter_chunk_latency.meaning}>Max inter-chunk</Term>
+              </th>
+              <th scope="col" class="number wide">
+                <Term meaning={GLOSSARY.chunk}>Chunks</Term>
+              </th>
+              <th scope="col" class="number mid">
+                <Term meaning={GLOSSARY.token}>Tokens</Term>
               </th>
               <th scope="col" class="wide">
-                Defects
+                <Term meaning={GLOSSARY.defect}>Defects</Term>
               </th>
             </tr>
           </thead>

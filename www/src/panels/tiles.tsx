@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 
 import type { Compare, Interval, Range, Summary } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { GLOSSARY } from "../api/glossary";
+import { METRIC_LABELS } from "../api/metrics";
 import { comparisonCaption, kmAdjustedCaption, ttftComparison } from "../charts/chart-captions";
 import {
   ABSENT,
@@ -19,9 +21,10 @@ import {
   rate,
   type MaybeNumber,
 } from "../format";
-import { MIN_SAMPLES, QUANTILES, targetsInView } from "../metric";
+import { leadMetric, MIN_SAMPLES, QUANTILES, targetsInView, targetsOf } from "../metric";
 import { elapsedShare } from "../polling/resolution";
 import { Icon } from "../ui/icon";
+import { Term } from "../ui/term";
 
 interface TilesProps {
   summary: Summary;
@@ -38,7 +41,7 @@ export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
   const comparison = compare.kind === "known" ? ttftComparison(compare.value) : null;
   return (
     <section class="tiles" aria-label="Key figures">
-      <Ttfv summary={summary} range={range} comparison={comparison} />
+      <Wait summary={summary} range={range} comparison={comparison} />
       <Integrity summary={summary} range={range} />
       <Goodput summary={summary} range={range} />
       <Streams summary={summary} loadedAt={loadedAt} />
@@ -47,36 +50,36 @@ export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
   );
 }
 
-function Ttfv({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
-  const { ttfv, previous } = summary;
-  const adjusted = kmAdjustedCaption(ttfv);
-  const targets = targetsInView(summary);
-  const goals = { p50: targets.ttft_p50_ms, p95: targets.ttft_p95_ms, p99: targets.ttft_p99_ms };
+/** The wait that the use cases in view have targets for. */
+function Wait({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
+  const metric = leadMetric(summary);
+  const [wait, before] = [summary[metric], summary.previous[metric]];
+  const adjusted = kmAdjustedCaption(wait);
+  const goals = targetsOf(metric, targetsInView(summary));
+  const goal = (name: string) => goals.find(({ quantile }) => quantile === name)?.value;
   return (
-    <Tile name="ttfv" title="Time to first visible token">
+    <Tile name={metric} title={METRIC_LABELS[metric].title} meaning={METRIC_LABELS[metric].meaning}>
       <div class="quantiles">
         {QUANTILES.map(({ name, key, colour }) => (
           <div key={name}>
-            <span class={`key ${colour}`}>{name}</span>
-            <Value raw={ttfv[key]} quantile={name} text={columnDuration(ttfv[key])} />
-            <ConfidenceInterval interval={ttfv.intervals?.[name]} />
-            <Target value={ttfv[key]} target={goals[name]} text={duration(goals[name])} />
-            <Change text={durationChange(ttfv[key], previous.ttfv[key])} previousSamples={previous.ttfv.n} />
+            <span class={`key ${colour}`}>
+              <Term meaning={GLOSSARY.percentile}>{name}</Term>
+            </span>
+            <Value raw={wait[key]} quantile={name} text={columnDuration(wait[key])} />
+            <ConfidenceInterval interval={wait.intervals?.[name]} />
+            <Target value={wait[key]} target={goal(name)} text={duration(goal(name))} />
+            <Change text={durationChange(wait[key], before[key])} previousSamples={before.n} />
           </div>
         ))}
       </div>
       {adjusted !== null && (
-        <p
-          class="rests"
-          data-km-adjusted
-          title="Percentiles that include abandoned and failed waits (Kaplan–Meier estimate)"
-        >
-          {adjusted}
+        <p class="rests" data-km-adjusted>
+          <Term meaning={GLOSSARY["Kaplan–Meier-adjusted percentile"]}>{adjusted}</Term>
         </p>
       )}
       <p class="rests">
-        {ttfv.n === 0 ? "no samples" : sampleText(ttfv.n, ttfv.relative_error)} ·{" "}
-        {comparisonCaption(previous.ttfv.n, range)}
+        {wait.n === 0 ? "no samples" : sampleText(wait.n, wait.relative_error)} ·{" "}
+        {comparisonCaption(before.n, range)}
         {summary.use_cases > 1 && ` · ${withinTargets(summary)}`}
       </p>
       {comparison !== null && <p class="rests">{comparison}</p>}
@@ -99,7 +102,7 @@ function sampleText(n: number, error: MaybeNumber): string {
 
 function Integrity({ summary: { integrity, previous } }: TilesProps) {
   return (
-    <Tile name="integrity" title="Streaming integrity">
+    <Tile name="integrity" title="Streaming integrity" meaning={GLOSSARY["streaming integrity"]}>
       <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
       <p class="rests">
         {integrity.total === 0
@@ -116,7 +119,7 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
 
 function Goodput({ summary: { goodput, previous } }: TilesProps) {
   return (
-    <Tile name="goodput" title="Goodput">
+    <Tile name="goodput" title="Goodput" meaning={GLOSSARY.goodput}>
       <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
       <p class="rests">
         {goodput.total === 0 ? "no eligible streams" : `all targets met · ${rate(goodput.per_second)}`}
@@ -131,7 +134,7 @@ function Errors({ summary }: TilesProps) {
   const { availability } = targetsInView(summary);
   const goal = isKnown(availability) ? 1 - availability : null;
   return (
-    <Tile name="errors" title="Errors">
+    <Tile name="errors" title="Errors" meaning={GLOSSARY.error}>
       <Value raw={errors.ratio} text={percent(errors.ratio)} />
       <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.ratio_ci_lower} />
       <p class="rests">
@@ -149,7 +152,7 @@ function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedA
   // The range is not over, the previous period is: extrapolate before comparing.
   const fullRange = streams / elapsedShare(summary.from, summary.to, loadedAt);
   return (
-    <Tile name="streams" title="Streams">
+    <Tile name="streams" title="Streams" meaning={GLOSSARY.stream}>
       <Value raw={streams} text={count(streams)} />
       <p class="rests">
         {open} in flight
@@ -161,15 +164,19 @@ function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedA
 }
 
 interface TileProps {
-  name: "ttfv" | "integrity" | "goodput" | "streams" | "errors";
+  name: "ttfv" | "e2e" | "integrity" | "goodput" | "streams" | "errors";
   title: string;
+  /** Definition of the title. */
+  meaning: string;
   children: ComponentChildren;
 }
 
-function Tile({ name, title, children }: TileProps) {
+function Tile({ name, title, meaning, children }: TileProps) {
   return (
     <article class="tile" data-tile={name}>
-      <h2>{title}</h2>
+      <h2>
+        <Term meaning={meaning}>{title}</Term>
+      </h2>
       {children}
     </article>
   );
@@ -195,8 +202,8 @@ function ConfidenceInterval({ interval }: { interval: Interval | null | undefine
   const { lower_ms: lower, upper_ms: upper } = interval;
   const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;
   return (
-    <p class="between" title="95 % confidence interval (few samples)">
-      {text}
+    <p class="between">
+      <Term meaning={GLOSSARY["confidence interval"]}>{text}</Term>
     </p>
   );
 }

@@ -44,6 +44,7 @@ export function TtftChart({ series, heatmap, range, metric, chartType, compareTo
     <Figure
       chart="ttft"
       title={`${labels.title} over time`}
+      meaning={labels.meaning}
       caption={chartType === "lines" ? `${caption} ${lowSampleCaption(series)}` : caption}
       aside={<Switches metric={metric} chartType={chartType} compareTo={compareTo} />}
       table={{

@@ -1,8 +1,11 @@
 /** One row for each use case of each site, worst first: status, wait, failures, budget and alerts. */
 import type { Summary } from "../api/api-types";
+import { GLOSSARY } from "../api/glossary";
+import { METRIC_LABELS } from "../api/metrics";
 import { ABSENT, columnDuration, count, duration, humanize, isKnown, percent } from "../format";
 import { setFilters } from "../state";
 import { Icon } from "../ui/icon";
+import { Term } from "../ui/term";
 import { ALERT_LABELS, URGENT } from "./error-budget";
 import { LEVELS } from "./verdict";
 
@@ -17,28 +20,38 @@ export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary 
       <table class="stream-table breakdown-table">
         <thead>
           <tr>
-            <th scope="col">Status</th>
-            <th scope="col">Use case</th>
+            <th scope="col">
+              <Term meaning={GLOSSARY.verdict}>Status</Term>
+            </th>
+            <th scope="col">
+              <Term meaning={GLOSSARY["use case"]}>Use case</Term>
+            </th>
             <th scope="col" class="number mid">
               p50
             </th>
-            <th scope="col" class="number">
-              p95
-            </th>
             <th scope="col" class="number wide">
-              p95 target
+              p90
             </th>
             <th scope="col" class="number">
-              Errors
+              <Term meaning={GLOSSARY.percentile}>p95</Term>
             </th>
             <th scope="col" class="number wide">
-              Intact
+              p99
             </th>
             <th scope="col" class="number wide">
-              Goodput
+              <Term meaning={GLOSSARY.target}>p95 target</Term>
+            </th>
+            <th scope="col" class="number">
+              <Term meaning={GLOSSARY.error}>Errors</Term>
+            </th>
+            <th scope="col" class="number wide">
+              <Term meaning={GLOSSARY.intact}>Intact</Term>
+            </th>
+            <th scope="col" class="number wide">
+              <Term meaning={GLOSSARY.goodput}>Goodput</Term>
             </th>
             <th scope="col" class="number mid">
-              Budget left
+              <Term meaning={GLOSSARY["error budget"]}>Budget left</Term>
             </th>
             <th scope="col" class="number mid">
               Streams
@@ -56,12 +69,12 @@ export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary 
 }
 
 function UseCase({ row }: { row: Row }) {
-  const { site, use_case: useCase, level, metric, p50_ms: p50, p95_ms: p95, availability } = row;
+  const { site, use_case: useCase, level, metric, p95_ms: p95, availability } = row;
   const target = metric === "e2e" ? row.targets.e2e_p95_ms : row.targets.ttft_p95_ms;
   const isSlow = isKnown(p95) && isKnown(target) && p95 > target;
   const errors = isKnown(availability.ratio) ? 1 - availability.ratio : null;
   const isFailing = isKnown(errors) && isKnown(row.targets.availability) && errors > 1 - row.targets.availability;
-  const what = metric === "e2e" ? "end-to-end time" : "time to first visible token";
+  const what = METRIC_LABELS[metric === "e2e" ? "e2e" : "ttfv"].phrase;
   const { icon, label } = LEVELS[level];
   return (
     <tr data-site={site} data-use-case={useCase} data-level={level}>
@@ -77,13 +90,20 @@ function UseCase({ row }: { row: Row }) {
         >
           {site} {humanize(useCase)}
         </button>
+        {metric === "e2e" && <small> end to end</small>}
         <Alerts row={row} />
       </td>
       <td class="number mid" title={what}>
-        {columnDuration(p50)}
+        {columnDuration(row.p50_ms)}
+      </td>
+      <td class="number wide" title={what}>
+        {columnDuration(row.p90_ms)}
       </td>
       <td class={`number strong${isSlow ? " bad" : ""}`} title={what}>
         {columnDuration(p95)}
+      </td>
+      <td class="number wide" title={what}>
+        {columnDuration(row.p99_ms)}
       </td>
       <td class="number wide dim">{isKnown(target) ? `≤ ${duration(target)}` : ABSENT}</td>
       <td class={`number${isFailing ? " bad" : ""}`}>{percent(errors)}</td>

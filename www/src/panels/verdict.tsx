@@ -1,8 +1,10 @@
 /** The collector's verdict: its level with an icon, and its text. */
 import type { Summary, VerdictLevel } from "../api/api-types";
+import { GLOSSARY } from "../api/glossary";
 import { isKnown, timeOfDay } from "../format";
 import { zoomTo } from "../state";
 import { Icon, type IconName } from "../ui/icon";
+import { Term } from "../ui/term";
 import { AccountingWarnings } from "./ingest-accounting";
 
 export const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
@@ -24,7 +26,7 @@ export function Verdict({ summary }: { summary: Summary }) {
     <section class={`verdict ${level}`} aria-label="Verdict" data-verdict={level}>
       <p class="verdict-level">
         <Icon name={icon} />
-        {label}
+        <Term meaning={GLOSSARY.verdict}>{label}</Term>
       </p>
       <p class="verdict-text">
         {text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}

@@ -12,6 +12,7 @@ import {
   getHeatmap,
   getHistogram,
   getNewest,
+  getRefusals,
   getSession,
   getSiteKey,
   getStream,
@@ -24,11 +25,12 @@ import {
   type RequestOptions,
   type StreamQuery,
 } from "../api/client";
-import { isWaitMetric, targetsInView } from "../metric";
+import { isWaitMetric, leadMetric, targetsInView } from "../metric";
 import {
   busy,
   connection,
   dashboardData,
+  defaultMetric,
   nextCursor,
   opened,
   outsideRange,
@@ -142,9 +144,11 @@ export async function logout(): Promise<void> {
   }
 }
 
-async function load(requested: View, options: RequestOptions): Promise<void> {
+/** `lead` is the metric of the charts if the view names none, by the last summary. */
+async function load(requested: View, options: RequestOptions, lead = defaultMetric.peek()): Promise<void> {
   const window = queryWindow(requested);
-  const { metric, by, compareTo } = requested;
+  const { by, compareTo } = requested;
+  const metric = requested.metric ?? lead;
   const limit = requested.showsAllGroups ? ALL_GROUPS : FIRST_GROUPS;
   const [summary, finest, histogram, abandonment, breakdown, page] = await Promise.all([
     getSummary(window, options),
@@ -154,6 +158,9 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
     toResult(getBreakdown(window, { by, metric, limit }, options)),
     getStreams(window, streamQuery(requested), options),
   ]);
+  // Other use cases are in view than before. The comparison keeps a second change from loading again and again.
+  if (requested.metric === null && leadMetric(summary) !== lead && lead === defaultMetric.peek())
+    return load(requested, options, leadMetric(summary));
   const step = stepFor(requested.range, finest);
   const [timeseries, compare, heatmap] = await Promise.all([
     step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
@@ -182,6 +189,7 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
       compare,
       breakdown: withTargets(breakdown),
       heatmap: heatmap && withTargets(heatmap),
+      metric,
       view: requested,
       loadedAt: Date.now(),
     };
@@ -195,14 +203,16 @@ async function load(requested: View, options: RequestOptions): Promise<void> {
 
 async function findOutsideRange(filters: Filters, options: RequestOptions): Promise<OutsideRange> {
   const hasFilters = Object.keys(filters).length > 0;
-  const [newest, ofAll] = await Promise.all([
+  const [newest, ofAll, refusals] = await Promise.all([
     getNewest(filters, options),
     hasFilters ? getNewest({}, options) : null,
+    // The collector refuses them to a token that is limited to sites.
+    getRefusals(options).then((answer) => answer.refusals, () => []),
   ]);
   const any = hasFilters ? ofAll : newest;
   // The collector returns no key to clients that may not read, and none without probe files.
   const siteKey = any === null ? await getSiteKey(options).catch(() => null) : null;
-  return { newest, newestOfAll: any, siteKey };
+  return { newest, newestOfAll: any, refusals, siteKey };
 }
 
 async function openDetail(id: string | null): Promise<void> {

@@ -296,6 +296,35 @@ fn a_use_case_is_measured_only_by_targets_that_it_has() {
 }
 
 #[test]
+fn end_to_end_targets_lead_over_first_tokens() {
+    check(
+        "batch_rag",
+        &[(Complete, 900.0, 40)],
+        Level::Good,
+        "End-to-end time is 9.0 s (p50) and 9.0 s (p95), within the 30 s p95 target for batch_rag, and none of 40 \
+         streams failed.",
+    );
+    let whole = Speed::of(&responses(40), &Targets::of("batch_rag")).describe(None);
+    assert!(whole.starts_with("end-to-end time is 9.0 s (p50)"), "{whole}");
+    assert_eq!(
+        Speed::of(&responses(40), &Targets::default()).describe(None),
+        whole.split(',').next().unwrap()
+    );
+    let none = Speed::of(&responses(0), &Targets::of("batch_rag")).describe(None);
+    assert_eq!(none, "no stream has an end-to-end time");
+}
+
+/// Whole JSON responses, which have no first token.
+fn responses(count: usize) -> WindowStats {
+    let mut stats = WindowStats::default();
+    let report = StreamReport { outcome: Complete, e2e_ms: Some(9_000.0), ..StreamReport::new("0") };
+    for _ in 0..count {
+        stats.add(&report, Judgement::of(&report, &Targets::of("batch_rag")));
+    }
+    stats
+}
+
+#[test]
 fn a_missed_e2e_target_is_reported_if_first_tokens_are_in_time() {
     let both = Targets { e2e_p95_ms: Some(6_000.0), ..Targets::of("chat") };
     let verdict =

@@ -67,21 +67,18 @@ pub(super) enum Percentile {
 
 impl Speed {
     /// The worse of two waits: for the first visible token and for the end. In a tie, the first that has
-    /// targets.
+    /// targets, and without targets the first that has values: a whole JSON response has only an end.
     pub(super) fn of(stats: &WindowStats, targets: &Targets) -> Self {
         let token = Self::by(
-            ("time to first visible token", Metric::Ttfv),
+            (FIRST_TOKEN, Metric::Ttfv),
             stats,
             [targets.ttft_p50_ms, targets.ttft_p95_ms, targets.ttft_p99_ms],
         );
-        let end = Self::by(
-            ("end-to-end time", Metric::E2e),
-            stats,
-            [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms],
-        );
+        let end =
+            Self::by((END, Metric::E2e), stats, [targets.e2e_p50_ms, targets.e2e_p95_ms, targets.e2e_p99_ms]);
         let by_end = match end.level().cmp(&token.level()) {
             Ordering::Greater => true,
-            Ordering::Equal => end.has_targets && !token.has_targets,
+            Ordering::Equal => !token.has_targets && (end.has_targets || token.p50_p95_ms.is_none()),
             Ordering::Less => false,
         };
         if by_end { end } else { token }
@@ -122,7 +119,11 @@ impl Speed {
     pub(super) fn describe(&self, use_case: Option<&str>) -> String {
         let named = use_case.map(|use_case| format!(" for {use_case}")).unwrap_or_default();
         let Some((p50_ms, p95_ms)) = self.p50_p95_ms else {
-            return "no stream showed a visible token".to_owned();
+            let nothing = match self.what {
+                END if self.has_targets => "no stream has an end-to-end time",
+                _ => "no stream showed a visible token",
+            };
+            return nothing.to_owned();
         };
         let p50 = seconds_beside(p50_ms, self.target_p50_ms.unwrap_or(p50_ms));
         let p95 = match (self.target_p50_ms, seconds(p95_ms)) {
@@ -157,3 +158,6 @@ impl Speed {
         }
     }
 }
+
+const FIRST_TOKEN: &str = "time to first visible token";
+const END: &str = "end-to-end time";
