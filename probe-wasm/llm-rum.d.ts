@@ -242,8 +242,11 @@ export interface ProbeOptions {
   collector: string;
   /** Key of the site, as in the collector's configuration. */
   site: string;
-  /** What the app uses the model for. It selects the targets. Default: the use case of the site. */
-  useCase?: string;
+  /**
+   * What the app uses the model for. It selects the targets: these four have defaults, any other name has those that
+   * the collector sets. Default: the use case of the site.
+   */
+  useCase?: "chat" | "coding" | "batch_rag" | "extraction" | (string & {});
   /** The provider of the model, such as `openai`. A provider that the response proves overrides it. */
   provider?: string;
   /** Release of the app. */

@@ -4,6 +4,7 @@
 pub(crate) mod country_database;
 pub(crate) mod error;
 pub(crate) mod filters;
+mod hints;
 pub(crate) mod load;
 pub(crate) mod model_name;
 pub(crate) mod notify;
@@ -30,7 +31,7 @@ use origin::Origin;
 use proxy::Proxy;
 use rate::Rate;
 use secret::Secret;
-use targets::Targets;
+use targets::{OwnTargets, Targets};
 use token::Token;
 
 /// Everything an operator can choose.
@@ -66,7 +67,7 @@ pub struct Config {
     pub models: BTreeMap<String, String>,
     /// Targets by use case; a table keeps the defaults of targets that it leaves out. See
     /// `docs/configuration.md`.
-    pub targets: BTreeMap<String, Targets>,
+    pub targets: BTreeMap<String, OwnTargets>,
     /// The period of error budgets.
     pub slo: Slo,
     /// Reading speeds in output tokens per second. Summaries count the streams that are slower than each.
@@ -308,7 +309,7 @@ pub struct Site {
     pub filters: Filters,
     /// Targets by use case, which override the common ones.
     #[serde(default)]
-    pub targets: BTreeMap<String, Targets>,
+    pub targets: BTreeMap<String, OwnTargets>,
 }
 
 impl Config {
@@ -327,10 +328,10 @@ impl Config {
     /// Targets of a use case: the site's override the common ones, which override the default profile.
     #[must_use]
     pub fn targets(&self, site: Option<&str>, use_case: &str) -> Targets {
-        let profile = Targets::of(use_case);
-        let common = self.targets.get(use_case).map_or(profile, |own| own.or(profile));
+        let default = Targets::of(use_case);
+        let common = self.targets.get(use_case).map_or(default, |own| own.over(default));
         let site = self.sites.iter().find(|known| Some(known.name.as_str()) == site);
-        site.and_then(|site| site.targets.get(use_case)).map_or(common, |own| own.or(common))
+        site.and_then(|site| site.targets.get(use_case)).map_or(common, |own| own.over(common))
     }
 
     /// Targets of every use case that has any: of sites first, then the common ones, then the default profiles.

@@ -59,7 +59,7 @@ pub use config::proxy::{Proxy, ProxyError};
 pub use config::rate::Rate;
 pub use config::secret::Secret;
 pub use config::severity::Severity;
-pub use config::targets::Targets;
+pub use config::targets::{OwnTargets, Profile, ProfileError, Targets};
 pub use config::token::{AllowedSites, Scope, Token};
 pub use config::{
     AuthProxy, ClickHouse, Config, Dedupe, Ingest, Journal, Limits, OtlpNames, Site, Store, Sync, Temporality,

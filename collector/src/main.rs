@@ -256,6 +256,7 @@ fn check_config(file: &Path) -> anyhow::Result<()> {
     let config = Draft::read(Some(file), environment())?.finish()?;
     let names: Vec<_> = config.sites.iter().map(|site| site.name.as_str()).collect();
     println!("{} is valid: listens on {}, sites {}", file.display(), config.listen, names.join(", "));
+    config.hints().iter().for_each(|hint| eprintln!("warning: {hint}"));
     collector::rules(&config).left_out.iter().for_each(|left_out| eprintln!("warning: {left_out}"));
     Ok(())
 }

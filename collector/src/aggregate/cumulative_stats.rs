@@ -403,7 +403,7 @@ mod tests {
     fn merged_totals_are_those_of_all_streams() {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(600.0), ..Targets::default() };
-        config.targets.insert("chat".to_owned(), targets);
+        config.targets.insert("chat".to_owned(), targets.into());
         let own_edges = OwnEdges::of(&config);
         let of = |waits_ms: &[f64]| {
             let mut total = CumulativeStats::default();

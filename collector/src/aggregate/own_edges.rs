@@ -81,7 +81,7 @@ mod tests {
     fn a_target_between_two_edges_has_an_edge_of_its_own() {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(1_700.0), ..Targets::default() };
-        config.targets.insert("chat".to_owned(), targets);
+        config.targets.insert("chat".to_owned(), targets.into());
         let edges = OwnEdges::of(&config);
         for seconds in [1.7, 2.55, 3.4] {
             assert!(edges.of_metric(Metric::Ttfv).contains(&seconds), "{edges:?}");
@@ -96,7 +96,7 @@ mod tests {
         let mut config = Config::default();
         for n in 0..100 {
             let targets = Targets { ttft_p95_ms: Some(1_001.0 + f64::from(n)), ..Targets::default() };
-            config.targets.insert(format!("use case {n}"), targets);
+            config.targets.insert(format!("use case {n}"), targets.into());
         }
         assert_eq!(OwnEdges::of(&config).of_metric(Metric::Ttfv).len(), MOST_EDGES);
     }

@@ -345,7 +345,7 @@ mod tests {
         let mut config = limits(3, 8);
         config.limits.use_cases = 3;
         config.models = BTreeMap::from([("gpt-5-*".to_owned(), "gpt-5".to_owned())]);
-        config.targets = BTreeMap::from([("search".to_owned(), Targets::default())]);
+        config.targets = BTreeMap::from([("search".to_owned(), Targets::default().into())]);
         let of = |book: &mut SeriesIndex, use_case: &str, model: &str, kinds: &mut Vec<_>| {
             let report = StreamReport { use_case: Some(use_case.to_owned().into()), ..report(model, "p") };
             let id = book.of(&report, None, |kind| kinds.push(kind));

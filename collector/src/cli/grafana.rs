@@ -191,7 +191,7 @@ mod tests {
             integrity: Some(0.95),
             ..Targets::default()
         };
-        config.targets.insert("triage \"night\"".to_owned(), targets);
+        config.targets.insert("triage \"night\"".to_owned(), targets.into());
         let dashboard = grafana(&config);
         let site = dashboard["templating"]["list"].as_array().unwrap().iter().find(|v| v["name"] == "site");
         assert_eq!(site.unwrap()["query"], "demo,shop");
@@ -235,7 +235,7 @@ mod tests {
     fn a_site_with_own_targets_has_lines_of_its_own() {
         let mut config = Config::default();
         let targets = Targets { tpot_ms: Some(25.0), ..Targets::default() };
-        config.sites[0].targets.insert("chat".to_owned(), targets);
+        config.sites[0].targets.insert("chat".to_owned(), targets.into());
         let rates = panels_of(&config)
             .into_iter()
             .find(|panel| panel["title"] == "Output tokens per second of a stream")

@@ -367,7 +367,7 @@ mod tests {
     fn a_target_between_two_common_edges_has_rules() {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(1_700.0), ..Targets::default() };
-        config.targets.insert("chat".to_owned(), targets);
+        config.targets.insert("chat".to_owned(), targets.into());
         let file = rules(&config);
         assert!(file.left_out.is_empty());
         assert!(file.text.contains(r#"_bucket{use_case="chat",le=~"1\\.7"}[1h]"#), "{}", file.text);
@@ -379,7 +379,7 @@ mod tests {
         for n in 0..50 {
             let ttft_p95_ms = Some(1_001.0 + f64::from(n));
             let targets = Targets { ttft_p95_ms, speed: Some(0.99), ..Targets::default() };
-            config.targets.insert(format!("use case {n:02}"), targets);
+            config.targets.insert(format!("use case {n:02}"), targets.into());
         }
         let file = rules(&config);
         let left_out: Vec<_> = file.left_out.iter().map(ToString::to_string).collect();
@@ -417,7 +417,7 @@ mod tests {
     fn a_site_with_targets_of_its_own_has_its_own_rules() {
         let mut config = Config::default();
         let targets = Targets { ttft_p95_ms: Some(500.0), ..Targets::default() };
-        config.sites[0].targets.insert("chat".to_owned(), targets);
+        config.sites[0].targets.insert("chat".to_owned(), targets.into());
         let file = rules(&config).text;
         assert!(file.contains("_bucket{site=\"demo\",use_case=\"chat\",le=~\"0\\\\.5\"}[1h]"), "{file}");
         assert!(file.contains("over: 1h, site: \"demo\" }"), "{file}");
@@ -428,7 +428,7 @@ mod tests {
     fn every_objective_has_its_rules() {
         let mut config = Config::default();
         let targets = Targets { integrity: Some(0.99), ..Targets::default() };
-        config.targets.insert("chat".to_owned(), targets);
+        config.targets.insert("chat".to_owned(), targets.into());
         let file = rules(&config).text;
         for objective in Objective::ALL {
             let labels = format!(r#"use_case: "chat", objective: {},"#, objective.as_str());
@@ -442,7 +442,7 @@ mod tests {
     fn an_alert_that_cannot_fire_is_left_out_and_named() {
         let mut config = Config::default();
         let targets = Targets { availability: Some(0.9), ..Targets::default() };
-        config.targets.insert("some\nchat".to_owned(), targets);
+        config.targets.insert("some\nchat".to_owned(), targets.into());
         let file = rules(&config).text;
         let left_out: Vec<_> = file.lines().filter(|line| line.contains("# Left out")).collect();
         let line = r#"      # Left out, page over 1h: "some\nchat" cannot burn its availability budget at 14.4 times the sustainable rate, only at 10 times at most."#;
@@ -453,9 +453,7 @@ mod tests {
     #[test]
     fn a_use_case_with_quotes_stays_one_string() {
         let mut config = Config::default();
-        config
-            .targets
-            .insert("the \"new\" chat: v2".to_owned(), Targets::default().or(config.targets(None, "chat")));
+        config.targets.insert("the \"new\" chat: v2".to_owned(), config.targets(None, "chat").into());
         let file = rules(&config).text;
         assert!(file.contains(r#"{use_case="the \"new\" chat: v2",outcome"#), "{file}");
         assert!(file.contains(r#"use_case: "the \"new\" chat: v2","#), "{file}");

@@ -25,6 +25,20 @@ macro_rules! targets {
 
         const NONE: Targets = Targets { $($name: None,)* };
 
+        /// A table of targets as it is read.
+        #[derive(Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        struct Table {
+            profile: Option<Profile>,
+            $($name: Option<f64>,)*
+        }
+
+        impl From<Table> for OwnTargets {
+            fn from(Table { profile, $($name,)* }: Table) -> Self {
+                Self { profile, targets: Targets { $($name,)* } }
+            }
+        }
+
         impl Targets {
             /// These targets, with missing ones taken from `base`.
             #[must_use]
@@ -68,6 +82,56 @@ targets! {
     pace: Share,
     /// Share of eligible streams within SLO.
     goodput: Share,
+}
+
+/// Targets that an operator sets for a use case: a profile, and what differs from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(from = "Table")]
+pub struct OwnTargets {
+    /// Replaces the targets that would hold without this table.
+    pub profile: Option<Profile>,
+    /// What differs from them.
+    pub targets: Targets,
+}
+
+impl OwnTargets {
+    /// These targets over those that would hold without them.
+    #[must_use]
+    pub fn over(&self, base: Targets) -> Targets {
+        self.targets.or(self.profile.map_or(base, |Profile(profile)| profile))
+    }
+}
+
+impl From<Targets> for OwnTargets {
+    fn from(targets: Targets) -> Self {
+        Self { profile: None, targets }
+    }
+}
+
+/// A named set of targets: a default profile of a use case, or a stricter one.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Profile(Targets);
+
+/// Why a name is no profile.
+#[derive(Debug, thiserror::Error)]
+#[error("`{name}` is no profile: there are {}", profile_names())]
+pub struct ProfileError {
+    name: String,
+}
+
+impl TryFrom<String> for Profile {
+    type Error = ProfileError;
+
+    fn try_from(name: String) -> Result<Self, ProfileError> {
+        let known = PROFILES.into_iter().chain(STRICT_PROFILES).find(|(known, _)| *known == name);
+        known.map(|(_, targets)| Self(targets)).ok_or(ProfileError { name })
+    }
+}
+
+fn profile_names() -> String {
+    let names = PROFILES.into_iter().chain(STRICT_PROFILES).map(|(name, _)| format!("`{name}`"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 impl Targets {
@@ -207,6 +271,29 @@ pub(crate) const PROFILES: [(&str, Targets); 4] = [
     ),
 ];
 
+/// Profiles that only a table of targets can name. `chat-strict` is `chat` for users who expect an answer at once,
+/// `completion` is `coding` for text that appears while somebody types.
+const STRICT_PROFILES: [(&str, Targets); 2] = [
+    (
+        "chat-strict",
+        Targets {
+            ttft_p50_ms: Some(250.0),
+            ttft_p95_ms: Some(500.0),
+            ttft_p99_ms: Some(1_000.0),
+            ..PROFILES[0].1
+        },
+    ),
+    (
+        "completion",
+        Targets {
+            ttft_p50_ms: Some(50.0),
+            ttft_p95_ms: Some(100.0),
+            ttft_p99_ms: Some(200.0),
+            ..PROFILES[1].1
+        },
+    ),
+];
+
 /// A text that stands still for longer looks broken. Calls of tools within one stream are mostly shorter.
 const STALL_MS: Option<f64> = Some(10_000.0);
 
@@ -251,6 +338,19 @@ mod tests {
         let paused = |longest_gap_ms| StreamReport { longest_gap_ms, ..report(None, None) };
         assert!(targets.is_met_by(&paused(Some(3_000.0))) && targets.is_met_by(&paused(None)));
         assert!(!targets.is_met_by(&paused(Some(3_000.1))));
+    }
+
+    #[test]
+    fn a_profile_replaces_what_lies_below_its_table() {
+        let own: OwnTargets =
+            toml::from_str("profile = 'chat-strict'\nttft_p95_ms = 700").expect("a profile and an override");
+        let targets = own.over(Targets { tpot_ms: Some(1.0), ..NONE });
+        assert_eq!((targets.ttft_p50_ms, targets.ttft_p95_ms), (Some(250.0), Some(700.0)));
+        assert_eq!(targets.tpot_ms, Targets::of("chat").tpot_ms);
+        let completion: OwnTargets = toml::from_str("profile = 'completion'").expect("a profile");
+        assert_eq!(completion.over(NONE).ttft_p95_ms, Some(100.0));
+        let unknown = toml::from_str::<OwnTargets>("profile = 'chat_strict'").unwrap_err().to_string();
+        assert!(unknown.contains("`chat_strict` is no profile: there are `chat`, `coding`"), "{unknown}");
     }
 
     #[test]

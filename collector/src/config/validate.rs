@@ -38,14 +38,14 @@ impl Config {
             let at = format!("sites[{index}]");
             check_site(&at, site, &mut names, &mut keys, &mut found);
             for (use_case, targets) in &site.targets {
-                let all = targets.or(self.targets(None, use_case));
-                found.targets(&format!("{at}.targets.{use_case}"), use_case, targets, &all);
+                let all = targets.over(self.targets(None, use_case));
+                found.targets(&format!("{at}.targets.{use_case}"), use_case, &targets.targets, &all);
             }
         }
         self.check_models(&mut found);
         for (use_case, targets) in &self.targets {
             let all = self.targets(None, use_case);
-            found.targets(&format!("targets.{use_case}"), use_case, targets, &all);
+            found.targets(&format!("targets.{use_case}"), use_case, &targets.targets, &all);
         }
         self.check_reading_speeds(&mut found);
         self.check_otlp(&mut found);

@@ -25,7 +25,7 @@ fn config(config: &mut Config) {
         Site {
             name: name.to_owned(),
             keys: vec![format!("{name}-key")],
-            targets: [(use_case.clone(), targets)].into(),
+            targets: [(use_case.clone(), targets.into())].into(),
             use_case,
             ..demo
         }

@@ -71,7 +71,7 @@ async fn a_budget_is_of_one_use_case_and_refuses_a_range() {
 async fn a_site_can_have_stricter_targets_than_others() {
     let collector = TestCollector::with(|config| {
         let strict = Targets { ttft_p95_ms: Some(400.0), integrity: Some(0.9), ..Targets::default() };
-        config.sites[0].targets.insert("chat".to_owned(), strict);
+        config.sites[0].targets.insert("chat".to_owned(), strict.into());
     });
     two_hundred(&collector).await;
     let slo = collector.json("/v1/slo?site=demo").await;
