@@ -131,8 +131,8 @@ impl ReceiverState {
         self.queue.retain(|queued| queued.message.id != message_id);
     }
 
-    /// Sets the next attempt, or gives the message up after an hour. `asked_ms` is the delay that the receiver asked
-    /// for.
+    /// Sets the next attempt. Gives the message up after an attempt that was an hour after the first. `asked_ms` is the
+    /// delay that the receiver asked for.
     pub(crate) fn failed(&mut self, message_id: &str, now_ms: i64, asked_ms: Option<i64>) -> AfterFailure {
         let Some(at) = self.queue.iter().position(|queued| queued.message.id == message_id) else {
             return AfterFailure::GivenUp;
@@ -141,8 +141,10 @@ impl ReceiverState {
         let first_ms = *queued.first_attempt_ms.get_or_insert(now_ms);
         let delay_ms = FIRST_DELAY_MS << queued.attempts.min(MOST_DOUBLINGS);
         queued.attempts += 1;
-        queued.next_attempt_ms = now_ms + delay_ms.max(asked_ms.unwrap_or(0));
-        if queued.next_attempt_ms - first_ms <= HOUR_MS {
+        let last_ms = first_ms + HOUR_MS;
+        if now_ms < last_ms {
+            // Whatever the receiver asks for, the last attempt is after an hour.
+            queued.next_attempt_ms = (now_ms + delay_ms.max(asked_ms.unwrap_or(0))).min(last_ms);
             return AfterFailure::Retry;
         }
         self.queue.remove(at);

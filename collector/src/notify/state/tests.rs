@@ -123,7 +123,7 @@ fn failed_messages_are_retried_for_an_hour() {
         assert!(state.next_due(None, now_ms).is_none());
         now_ms = state.queue[0].next_attempt_ms;
     }
-    assert_eq!(seconds, [0, 10, 30, 70, 150, 310, 630, 1_270, 2_550]);
+    assert_eq!(seconds, [0, 10, 30, 70, 150, 310, 630, 1_270, 2_550, 3_600]);
     assert!(state.queue.is_empty());
 }
 
@@ -135,6 +135,9 @@ fn a_receiver_may_ask_for_a_longer_delay() {
     assert_eq!(state.failed(&id, NOON_MS, Some(60_000)), AfterFailure::Retry);
     assert!(state.next_due(None, NOON_MS + 59_999).is_none());
     assert!(state.next_due(None, NOON_MS + 60_000).is_some());
+    // But not for more than the hour.
+    assert_eq!(state.failed(&id, NOON_MS + 60_000, Some(24 * HOUR_MS)), AfterFailure::Retry);
+    assert!(state.next_due(None, NOON_MS + HOUR_MS).is_some());
 }
 
 #[test]
