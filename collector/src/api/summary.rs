@@ -23,6 +23,7 @@ use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::slo::error_budget::{Objective, SliCount};
 use crate::slo::verdict::Verdict;
+use crate::slo::verdict::trend::ErrorsAndLatency;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::query::Filter;
@@ -46,6 +47,9 @@ pub(crate) struct Summary {
     previous: Previous,
     overflow: BTreeMap<String, u64>,
     verdict: Verdict,
+    /// Whether errors and latency are up against the comparison period. Absent if one of them has fewer than 30 streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors_and_latency: Option<ErrorsAndLatency>,
     /// Use cases of each site with streams in the range, worst first, at most 50.
     by_use_case: Vec<UseCaseStatus>,
 }
@@ -122,6 +126,7 @@ pub(crate) async fn summary(
             .iter()
             .map(|speed| BelowReadingSpeed::of(&now, *speed))
             .collect(),
+        errors_and_latency: ErrorsAndLatency::of(&now, &before),
         previous: Previous::of(earlier, &before),
         overflow,
         verdict: judgements.verdict,

@@ -4,6 +4,7 @@ pub(crate) mod case;
 mod cause;
 mod failures;
 mod findings;
+pub(crate) mod trend;
 mod waits;
 mod words;
 

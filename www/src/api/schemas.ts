@@ -272,6 +272,13 @@ export interface ErrorShare {
   total: number;
 }
 
+/** What is up against the comparison period. */
+export interface ErrorsAndLatency {
+  /** The statement with both figures of both periods. */
+  text: string;
+  up: Up;
+}
+
 /** An alert of one site's use case. */
 export interface FiringAlert {
   /** Bad streams in the window: those outside the objective, or above `limit_ms`. */
@@ -894,6 +901,10 @@ export interface Summary {
   defects: Record<string, number>;
   e2e: Quantiles;
   errors: ErrorShare;
+  /**
+   * Whether errors and latency are up against the comparison period. Absent if one of them has fewer than 30 streams.
+   */
+  errors_and_latency?: ErrorsAndLatency | null;
   from: number;
   generation: Quantiles;
   goodput: Goodput;
@@ -1017,6 +1028,8 @@ export interface TimeseriesPoint {
   /** Streams with the provider's count of output tokens. */
   with_usage: number;
 }
+
+export type Up = "both" | "latency" | "errors" | "neither";
 
 /** The state of one use case of a site, as the first screen lists it. */
 export interface UseCaseStatus {

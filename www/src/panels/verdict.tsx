@@ -32,6 +32,7 @@ export function Verdict({ summary }: { summary: Summary }) {
         {text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}
         <Onset verdict={summary.verdict} to={summary.to} />
       </p>
+      <ErrorsAndLatency summary={summary} />
       <Overflow summary={summary} />
       <AccountingWarnings />
     </section>
@@ -50,6 +51,16 @@ function Onset({ verdict: { since_ms: since, until_ms: until }, to }: { verdict:
       </button>
       .
     </>
+  );
+}
+
+/** Whether errors and latency are up against the comparison period. */
+function ErrorsAndLatency({ summary: { errors_and_latency: trend } }: { summary: Summary }) {
+  if (!trend) return null;
+  return (
+    <p class="note" data-up={trend.up}>
+      {trend.text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}
+    </p>
   );
 }
 
