@@ -31,6 +31,9 @@ async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
     ensure!((p50 - 800.0).abs() < 9.0, "{p50}");
     let ttfv = text(&browser, "[data-tile=ttfv]").await?;
     ensure!(ttfv.contains("0.8") || ttfv.contains("80") || ttfv.contains("79"), "{ttfv}");
+    for layer in ["Health", "Percentiles", "Errors"] {
+        shown(&browser, &format!("section.layer[aria-label={layer}] > .layer-title")).await?;
+    }
     for chart in ["ttft", "histogram", "compare", "abandonment"] {
         let found = browser
             .page

@@ -1,4 +1,6 @@
 /** Lays out the screen. */
+import type { ComponentChildren } from "preact";
+
 import { Histogram } from "./charts/histogram";
 import { AbandonmentPanel } from "./panels/abandonment";
 import { Banner } from "./panels/banner";
@@ -67,35 +69,53 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
   const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
   return (
     <>
-      <div class="judgement">
-        <Verdict summary={summary} />
-        <Budgets result={budgets.value} />
-      </div>
-      <UseCases summary={summary} />
-      <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
-      <TtftChart
-        series={charts.timeseries}
-        heatmap={charts.heatmap}
-        range={range}
-        metric={metric ?? defaultMetric.value}
-        chartType={chartType}
-        compareTo={compareTo}
-        useCases={summary.use_cases}
-      />
-      <div class="pair">
-        <Histogram answer={charts.histogram} />
-        <Compare result={charts.compare} from={summary.from} to={summary.to} />
-      </div>
-      <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
-      <Breakdown
-        result={charts.breakdown}
-        view={{ by: loaded.by, metric: loadedMetric }}
-        by={by}
-        showsAll={showsAllGroups}
-      />
-      <OutcomesAndDefects summary={summary} />
-      <Streams summary={summary} />
-      <IngestAccounting result={accounting.value} />
+      <Layer title="Health">
+        <div class="judgement">
+          <Verdict summary={summary} />
+          <Budgets result={budgets.value} />
+        </div>
+        <UseCases summary={summary} />
+        <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
+      </Layer>
+      <Layer title="Percentiles">
+        <TtftChart
+          series={charts.timeseries}
+          heatmap={charts.heatmap}
+          range={range}
+          metric={metric ?? defaultMetric.value}
+          chartType={chartType}
+          compareTo={compareTo}
+          useCases={summary.use_cases}
+        />
+        <div class="pair">
+          <Histogram answer={charts.histogram} />
+          <Compare result={charts.compare} from={summary.from} to={summary.to} />
+        </div>
+        <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
+        <Breakdown
+          result={charts.breakdown}
+          view={{ by: loaded.by, metric: loadedMetric }}
+          by={by}
+          showsAll={showsAllGroups}
+        />
+      </Layer>
+      <Layer title="Errors">
+        <OutcomesAndDefects summary={summary} />
+        <Streams summary={summary} />
+        <IngestAccounting result={accounting.value} />
+      </Layer>
     </>
+  );
+}
+
+/** One of the three layers of the screen. Its label is visible; assistive technology has it as the region's name. */
+function Layer({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="layer" aria-label={title}>
+      <p class="layer-title" aria-hidden="true">
+        {title}
+      </p>
+      {children}
+    </section>
   );
 }
