@@ -1,4 +1,4 @@
-//! `cargo xtask screenshots`: real traffic through the real pipeline, then a picture of each state.
+//! `cargo xtask screenshots`: the demo's history in a real collector, then a picture of each state.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::run::show;
 use crate::{artefacts, tools};
 
 pub(crate) fn take(root: &Path) -> Result<()> {
-    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER, tools::FAKETIME])?;
+    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER])?;
     artefacts::build(root)?;
     let folder = root.join("docs/images");
     std::fs::create_dir_all(&folder)?;

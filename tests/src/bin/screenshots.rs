@@ -1,13 +1,11 @@
-//! Pictures of the dashboard and the chat page over real traffic: one file per state, into the folder
+//! Pictures of the dashboard and the chat page over the history of the demo: one file per state, into the folder
 //! that the first argument names.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use tests::{Browser, Collector, DemoSite, binary, eventually};
 use tokio::process::Command;
-use tokio::time::timeout;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -22,10 +20,12 @@ async fn run() -> Result<()> {
     let collector = Collector::start(data.path()).await?;
     camera.take(&collector.url, "empty", SHORT, Theme::Light, "dashboard-empty").await?;
     collector.terminate().await?;
-    for time in PAST {
-        time.pass(data.path()).await?;
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo-site/llm-rum.toml");
+    for history in HISTORIES {
+        import(history, data.path(), &config).await?;
     }
-    let collector = Collector::start(data.path()).await?;
+    let config = config.to_str().context("the path is text")?;
+    let collector = Collector::start_with(data.path(), &["--config", config]).await?;
     for (size, theme, name) in [
         (WIDE, Theme::Light, "dashboard-light"),
         (WIDE, Theme::Dark, "dashboard-dark"),
@@ -50,40 +50,22 @@ async fn run() -> Result<()> {
     camera.browser.close().await
 }
 
-/// Time that passes quickly for the collector, with streams in it that are read at their own pace.
-struct Time {
-    /// When it begins.
-    ago: Duration,
-    /// How many seconds of it pass in one.
-    pace: u32,
-    streams: u32,
-    /// Their starts are spread over so many real seconds, a few more than there are.
-    seconds: u32,
-}
-
-/// A month, for the budgets, and the last hour.
-const PAST: [Time; 2] = [
-    Time { ago: Duration::from_secs(29 * 24 * 3600), pace: 90_000, streams: 1_600, seconds: 30 },
-    Time { ago: Duration::from_secs(62 * 60), pace: 60, streams: 2_200, seconds: 66 },
+/// Simulated streams of the past, up to now: a month, for the budgets, and the last hour with its incident.
+const HISTORIES: [[&str; 5]; 2] = [
+    ["history", "--minutes", "41760", "--streams", "9000"],
+    ["history", "--minutes", "60", "--streams", "1500"],
 ];
-const SECOND: Duration = Duration::from_secs(1);
 
-impl Time {
-    async fn pass(&self, data: &Path) -> Result<()> {
-        let collector = Collector::start_earlier(data, self.ago, self.pace).await?;
-        let demo = DemoSite::start(&collector.url).await?;
-        let mut command = Command::new(binary("demo-site"));
-        command.args(["traffic", "--demo", &demo.url, "--collector", &collector.url, "--site", "demo"]);
-        command.args(["--streams", &self.streams.to_string(), "--over", &self.seconds.to_string()]);
-        // Left off in full swing when the present is reached: nothing is to lie in the future, and the end of
-        // an hour is not to be made of its longest streams alone.
-        let status = timeout(self.ago / self.pace - SECOND, command.kill_on_drop(true).status()).await;
-        if let Ok(status) = status {
-            bail!("the traffic ended before its time with {}", status?);
-        }
-        collector.terminate().await?;
-        Ok(())
-    }
+/// Stores the streams of one history in the data folder.
+async fn import(history: [&str; 5], data: &Path, config: &Path) -> Result<()> {
+    let lines = Command::new(binary("demo-site")).args(history).output().await?;
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), lines.stdout)?;
+    let mut import = Command::new(binary("llm-rum"));
+    import.arg("import").arg(file.path()).arg("--config").arg(config).arg("--data").arg(data);
+    let imported = import.output().await?;
+    ensure!(imported.status.success(), "the import failed: {}", String::from_utf8_lossy(&imported.stderr));
+    Ok(())
 }
 
 #[derive(Clone, Copy)]
