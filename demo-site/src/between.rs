@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_of_the_standard_counts() {
+    fn every_line_end_of_the_sse_standard_ends_an_event() {
         assert_eq!(passed(&["data: 1\r\n\r\n", "data: 2\r\n"], 1), "data: 1\r\n\r\n: c\n\ndata: 2\r\n");
         assert_eq!(passed(&["data: 1\r\n", "\r\ndata: 2\r\n"], 1), "data: 1\r\n\r\n: c\n\ndata: 2\r\n");
         assert_eq!(passed(&["data: 1\r\r", "data: 2\r\r"], 1), "data: 1\r\r: c\n\ndata: 2\r\r");
     }
 
     #[test]
-    fn nothing_changes_without_a_comment_or_without_an_edge() {
+    fn bytes_without_a_comment_or_a_boundary_stay_unchanged() {
         assert_eq!(passed(&["data: 1\n", "data: 2\n\n"], 9), "data: 1\ndata: 2\n\n");
         assert_eq!(passed(&["data: 1\n", "data: 2\n"], 1), "data: 1\ndata: 2\n");
     }

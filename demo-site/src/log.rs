@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_was_evicted_may_still_end() {
+    fn ending_an_evicted_entry_changes_nothing() {
         let log = Arc::new(Log::new());
         let forgotten = open(&log);
         for _ in 0..CAPACITY {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_ends_when_the_entry_does() {
+    async fn a_wait_ends_with_its_entry() {
         let log = Arc::new(Log::new());
         let waiting = tokio::spawn({
             let log = Arc::clone(&log);

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_is_a_stub_and_a_script_tag_and_can_be_left_out() {
+    fn the_page_has_stub_and_script_tag_unless_left_out() {
         let html = |extensions, stub| page().html("<head><!-- probe --></head>", extensions, stub);
         let tag = r#"<script async src="http://127.0.0.1:8787/llm-rum.js" data-site="a&quot;b"></script>"#;
         assert_eq!(html(Some(""), Some("tap()")), format!("<head><script>tap()</script>\n    {tag}</head>"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_allows_the_stub_by_digest_and_wasm_if_asked() {
+    fn the_csp_allows_the_stub_by_digest_and_wasm_on_request() {
         let digest = "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='";
         let strict = format!("script-src 'self' http://127.0.0.1:8787 {digest}");
         assert_eq!(page().policy("strict", Some("abc")), Some(strict.clone()));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collector_is_an_origin() {
+    fn a_collector_must_be_an_origin() {
         for wrong in ["127.0.0.1:8787", "ftp://host", "http://host/path", "http://a b", ""] {
             assert!(Page::new(wrong, "demo", "m").is_err(), "{wrong}");
         }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_scenario_is_refused_with_a_reason() {
+    fn an_unknown_scenario_is_refused_with_a_reason() {
         let refused = |segment: &str| segment.parse::<Scenario>().unwrap_err().to_string();
         assert!(
             refused("nonsense").starts_with("no scenario `nonsense`; there are normal, slow_first_token")
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_and_every_streamed_answer_has_words_enough() {
+    fn scenarios_have_unique_names_and_enough_words() {
         for (at, row) in TABLE.iter().enumerate() {
             assert!(TABLE[..at].iter().all(|other| other.name != row.name && other.kind != row.kind));
             assert!(row.text.is_empty() || row.text.split_whitespace().count() >= 30, "{}", row.name);

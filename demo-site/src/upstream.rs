@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relay_answers_its_own_page_and_no_page_and_nobody_elses() {
+    fn a_relay_serves_its_own_page_and_no_other_origin() {
         assert!(is_answered("127.0.0.1:8788", None));
         assert!(is_answered("127.0.0.1:8788", Some("http://127.0.0.1:8788")));
         assert!(is_answered("localhost:8788", Some("http://localhost:8788")));

@@ -1,5 +1,4 @@
-// Bundles the page: sources come in, `dist` with one script, one style sheet, an icon and the HTML template
-// that the server fills in goes out.
+// Bundles the page into `dist`: a script, a style sheet, an icon, and the HTML template that the server fills in.
 import { cp, mkdir, rm } from "node:fs/promises";
 import { build } from "esbuild";
 

@@ -1,21 +1,21 @@
-// What reading costs in this frame, with the SDK in it that the address names, or with none. Answers to
-// `/made` are made here, below the SDK: what is timed is the page's own work, and no network.
+// Measures the time per read in this frame, with the SDK that the address names, or without one. The page makes the
+// responses of `/made` itself, below the SDK, so the time includes no network.
 
 const { sdk } = Object.fromEntries(new URLSearchParams(location.search));
 const ASKED = { method: "POST", body: '{"model":"demo","stream":true}' };
 const WORDS = ["The", " river", " runs", " down", " to", " the", " sea", ",", " and", " on"];
 const encoder = new TextEncoder();
 const { fetch: native } = window;
-/** How many events the next answer has. */
+/** Number of events in the next response. */
 let length = 0;
-/** How long it waits before each of them, in milliseconds. */
+/** Pause before each of them, in milliseconds. */
 let pause = 0;
 
-// Some SDKs make a whole address of it, or a request.
+// Some SDKs replace the path by a full URL or by a Request.
 const isOurs = (input) => new URL(input.url ?? input, location).pathname == "/made";
 window.fetch = (input, init) => (isOurs(input) ? Promise.resolve(made(length)) : native(input, init));
 
-/** The answer of a chat model, one event per read. */
+/** A chat response, one event per read. */
 function made(length) {
   let at = 0;
   const next = (to) => {
@@ -24,7 +24,7 @@ function made(length) {
     else to.enqueue(CHUNKS[at % CHUNKS.length]);
     at++;
   };
-  // A timer of the page would wait four milliseconds at least.
+  // `setTimeout` waits at least four milliseconds.
   const pull = (to) => (pause ? scheduler.postTask(() => next(to), { delay: pause }) : next(to));
   const body = new ReadableStream({ pull }, { highWaterMark: 0 });
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
@@ -37,7 +37,7 @@ const CHUNKS = Array.from({ length: 200 }, (_, at) => {
   return encoder.encode(`data: ${JSON.stringify(event)}\n\n`);
 });
 
-/** Memory of the modules that the SDK has made. */
+/** Memories of the Wasm instances that the SDK has made. */
 const memories = [];
 WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
   construct(...call) {
@@ -59,7 +59,7 @@ window.cost = {
 
   wasmBytes: () => memories.reduce((sum, { buffer }) => sum + buffer.byteLength, 0),
 
-  /** Microseconds per read of an answer of that many events, each so many milliseconds after the one before. */
+  /** Microseconds per read of a response with `events` events, `apart` milliseconds apart. */
   async perRead(events, apart = 0) {
     length = events;
     pause = apart;
@@ -68,12 +68,12 @@ window.cost = {
     const start = performance.now();
     while (!(await reader.read()).done) reads++;
     const taken = performance.now() - start;
-    // Exactly one event per read, or it is not the cost of a read.
+    // With several events in one read, the time would not be that of one read.
     if (reads != events + 1) throw new Error(`${reads} reads of ${events} events`);
     return (taken * 1000) / reads;
   },
 
-  /** Reads that many answers of a few events, one after the other. */
+  /** Reads `count` short responses, one after the other. */
   async streams(count) {
     for (let at = 0; at < count; at++) await cost.perRead(5);
   },

@@ -1,4 +1,4 @@
-// Runs one check in this frame, with the SDK in it that the address names, or with none.
+// Runs one check in this frame, with the SDK that the address names, or without one.
 
 import { createTools } from "/tools.js";
 
@@ -21,7 +21,7 @@ async function runCheck() {
   try {
     seen = await Promise.race([check.run(tools), tooLong]);
   } catch (error) {
-    seen = `threw ${tools.named(error)} at ${error?.stack}`;
+    seen = `threw ${tools.errorName(error)} at ${error?.stack}`;
   }
   return { seen: seen ?? null, messages: tools.messages, unhandled: await tools.unhandled() };
 }

@@ -1,4 +1,4 @@
-// What an SDK is known to change: `{ SDK: { ENGINE: [CHECK] } }`. Shown as known in the table, and told in
-// docs/browsers.md. One that is no longer so fails.
+// Known differences of an SDK: `{ SDK: { ENGINE: [CHECK] } }`. The table shows them as `known`, docs/browsers.md lists
+// them. A known difference that no longer exists fails.
 
 export default {};

@@ -1,18 +1,18 @@
-// Runs every check twice, each time in a fresh frame: in a page without an SDK, and in one with it.
-// `run` gives back one row per check; the page shows them when it is opened with `?sdk=NAME`.
+// Runs every check twice, each time in a fresh frame: once without an SDK and once with it. `run` returns one row per
+// check. Opened with `?sdk=NAME`, the page shows the rows.
 
 import known from "/known.js";
 
 const GROUPS = ["response", "read", "pipe", "branch", "lock", "fail", "abort", "stop", "push", "request", "patch", "platform", "event-source", "xhr", "web-socket"];
 
-/** Which engine this is, as `differs` in the checks names it. */
+/** This engine, by the name that `differs` in the checks uses. */
 const ENGINE = /Firefox/.test(navigator.userAgent) ? "Firefox" : /Chrome/.test(navigator.userAgent) ? "Chromium" : "WebKit";
 
-/** How often garbage is collected where the page may: what a check comes to does not depend on when. */
+/** Interval of garbage collection where a page can trigger it. It shows outcomes that depend on its time. */
 const GARBAGE_MS = 5;
 
-/** Only checks whose name contains `only`; `tell` is called with each row. */
-export async function run(sdk, only = "", tell = () => {}) {
+/** Runs the checks whose name contains `only`, and calls `onRow` with each row. */
+export async function run(sdk, only = "", onRow = () => {}) {
   const rows = [];
   const collecting = window.gc && setInterval(() => window.gc(), GARBAGE_MS);
   await startWorker();
@@ -27,7 +27,7 @@ export async function run(sdk, only = "", tell = () => {}) {
       row.offered = !watched.missing;
       row.same = row.offered && JSON.stringify(native) == JSON.stringify(watched);
       rows.push(row);
-      tell(row);
+      onRow(row);
     }
   }
   clearInterval(collecting);
@@ -45,7 +45,7 @@ async function runIn(scope = "", parameters) {
   return outcome;
 }
 
-/** Answers what the frames under `/worker/` ask for. */
+/** Starts the service worker that responds to frames under `/worker/`. */
 async function startWorker() {
   const registration = await navigator.serviceWorker.register("/worker.js", { scope: "/worker/" });
   const worker = registration.active ?? registration.installing ?? registration.waiting;
@@ -64,6 +64,6 @@ if (sdk) {
     for (const text of [group, name, verdict]) line.insertCell().textContent = text;
     state.textContent = `${sdk} in ${ENGINE}: running`;
   });
-  const count = (what) => rows.filter(what).length;
+  const count = (matches) => rows.filter(matches).length;
   state.textContent = `${sdk} in ${ENGINE}: ${count(({ same }) => same)} of ${count(({ offered }) => offered)} as without it`;
 }

@@ -1,19 +1,19 @@
-// What the checks are written with: scripted requests, and words for what came of them.
+// Helpers for the checks: scripted requests, and functions that describe outcomes for comparison.
 
 /**
- * One outcome as it should be; `differs` names the engines that natively do otherwise, and `tooLongMs` says how
- * long is too long where that is known.
+ * A check with its expected native outcome. `differs` holds the outcome of engines that differ from it, `tooLongMs` a
+ * timeout other than the default.
  */
 export function check(name, expect, run, more) {
   return { name, expect, run, ...more };
 }
 
-/** Where an engine lacks the feature that a check is about. */
+/** The outcome in an engine that lacks the feature under test. */
 export const UNSUPPORTED = "unsupported";
 
-/** How many answers in turn, and how long between two of them, tell that nothing more comes of a flood. */
-const STILL = 20;
-const STILL_MS = 50;
+/** A flood has stalled when this many polls in a row, this far apart, show no new byte. */
+const STALLED_POLLS = 20;
+const POLL_MS = 50;
 
 /** The text of the first `count` events that the server sends. */
 export function events(count) {
@@ -26,16 +26,16 @@ export function hexed(text) {
 }
 
 export function createTools(sdkName) {
-  // The top has no SDK: what is asked through it is seen by none.
-  const { fetch: ask } = window.top;
+  // The top frame has no SDK, so no SDK sees these requests.
+  const { fetch: unwatchedFetch } = window.top;
   const id = crypto.randomUUID();
-  /** What errors said, for comparison: engines word them as they like. */
+  /** Error messages. They are compared within one engine, because each engine has its own wording. */
   const messages = [];
-  /** An abort's reason, to be recognised. */
+  /** The reason of each abort. Checks compare it by identity. */
   const reason = new Error("the user pressed stop");
-  /** Rejections that nobody handled. */
+  /** Names of unhandled rejections. */
   const unhandled = [];
-  /** What an engine might lose. */
+  /** Objects that must survive garbage collection. */
   const kept = [];
   window.addEventListener("unhandledrejection", (event) => {
     unhandled.push(event.reason === reason ? "the reason" : `${event.reason?.name ?? event.reason}`);
@@ -48,7 +48,7 @@ export function createTools(sdkName) {
     messages,
     reason,
 
-    /** The address of an answer that goes by these steps. `name` tells the requests of a check apart. */
+    /** The URL of a response that plays these steps. `name` distinguishes several requests of one check. */
     play(steps, parameters = {}, name = "") {
       const { headers = {}, ...others } = parameters;
       const query = new URLSearchParams({ ...others, steps });
@@ -56,82 +56,81 @@ export function createTools(sdkName) {
       return `/play/${id}${name}?${query}`;
     },
 
-    /** Fetches such an answer as an app would. */
+    /** Fetches such a response as an app would. */
     open: (steps, init, parameters) => fetch(tools.play(steps, parameters), init),
 
     /** Lets the server pass its next gate. */
-    go: async (name = "") => void (await ask(`/go/${id}${name}`)),
+    openGate: async (name = "") => void (await unwatchedFetch(`/go/${id}${name}`)),
 
-    /** What the server did, as it is now, or after `end`. */
-    log: async (after = "", name = "") => (await ask(`/log/${id}${name}?${after}`)).json(),
+    /** What the server did so far; with `after` = "end", once the connection has ended. */
+    serverLog: async (after = "", name = "") => (await unwatchedFetch(`/log/${id}${name}?${after}`)).json(),
 
     /** How the server's connection ended. */
-    end: async (name) => (await tools.log("end", name)).end,
+    connectionEnd: async (name) => (await tools.serverLog("end", name)).end,
 
     /**
-     * Whether a flood's server could push all it had, or has come to a stop. A stop is told by the page's own
-     * requests, not by a clock: while several in turn were served, nothing more of the flood went out. Where the
-     * machine halts, these halt too.
+     * `unbounded` if the server could push the whole flood, `stalled` if it had to stop. It has stopped when several
+     * polls in a row were answered and no byte of the flood went out. On a slow machine the polls are slow as well.
      */
-    async flood() {
+    async floodResult() {
       let before;
-      for (let served = 0; served < STILL; ) {
-        const { pushed, unbounded } = await tools.log();
+      for (let unchanged = 0; unchanged < STALLED_POLLS; ) {
+        const { pushed, unbounded } = await tools.serverLog();
         if (unbounded) return "unbounded";
-        served = pushed == before ? served + 1 : 0;
+        unchanged = pushed == before ? unchanged + 1 : 0;
         before = pushed;
-        await new Promise((resolve) => setTimeout(resolve, STILL_MS));
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
       return "stalled";
     },
 
     /**
-     * The same, held until the check is over. WebKit collects a signal that nobody holds, be it one that an abort is
-     * to reach: what a check then came to would depend on when that was.
+     * Keeps `value` from garbage collection until the check is over. WebKit collects an unreferenced signal even if
+     * an abort is still to come, so the outcome would depend on the time of the collection.
      */
     keep: (value) => (kept.push(value), value),
 
-    /** A round trip and a task later: what was to happen by itself has happened. */
+    /** Waits for a round trip and a task: events that need no further action have happened by then. */
     async settle() {
-      await ask(`/log/${id}`);
+      await unwatchedFetch(`/log/${id}`);
       await new Promise((resolve) => setTimeout(resolve));
     },
 
-    /** Names of the rejections that nobody handled, up to now. */
+    /** Names of the unhandled rejections so far. */
     async unhandled() {
       await tools.settle();
       return [...unhandled];
     },
 
-    /** The same once there is one. */
+    /** The same, once there is at least one. */
     async unhandledOnce() {
       while (!unhandled.length) await tools.settle();
       return tools.unhandled();
     },
 
     /** An error's name, or "the reason" for the reason of the check's own abort. */
-    named(error) {
+    errorName(error) {
       if (error === reason) return "the reason";
       messages.push(`${error?.message}`);
       return error?.constructor == DOMException || error instanceof Error ? error.name : `${error}`;
     },
 
-    /** What calling comes to: `returns`, `throws NAME`, `resolves`, `rejects NAME`. */
-    async how(job) {
+    /** The outcome of a call: `returns`, `throws NAME`, `resolves` or `rejects NAME`. */
+    async outcome(job) {
       let result;
       try {
         result = job();
       } catch (error) {
-        return `throws ${tools.named(error)}`;
+        return `throws ${tools.errorName(error)}`;
       }
       if (typeof result?.then != "function") return "returns";
       return result.then(
         () => "resolves",
-        (error) => `rejects ${tools.named(error)}`,
+        (error) => `rejects ${tools.errorName(error)}`,
       );
     },
 
-    /** All text that a reader still gives, after what was read before, and the error that ends it, if one does. */
+    /** `text` and all that the reader still returns. If a read fails, an array of that text and the error's name. */
     async drain(reader, text = "") {
       const decoder = new TextDecoder();
       try {
@@ -141,12 +140,12 @@ export function createTools(sdkName) {
           text += typeof value == "string" ? value : decoder.decode(value, { stream: true });
         }
       } catch (error) {
-        return [text, tools.named(error)];
+        return [text, tools.errorName(error)];
       }
     },
 
-    /** The first event, whole: the next read has to wait for the next one. */
-    async first(reader) {
+    /** Reads the first event to its end, so that the next read has to wait for the second one. */
+    async firstEvent(reader) {
       const decoder = new TextDecoder();
       let text = "";
       while (!text.endsWith("\n\n")) {
@@ -157,7 +156,7 @@ export function createTools(sdkName) {
       return text;
     },
 
-    read: (body) => tools.drain(body.getReader()),
+    readAll: (body) => tools.drain(body.getReader()),
   };
   return tools;
 }

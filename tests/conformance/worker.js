@@ -1,5 +1,5 @@
-// A service worker that answers for `/worker/play/…` with what the server answers for `/play/…`, and for
-// `/worker/made` with a stream of its own.
+// A service worker. It forwards `/worker/play/…` to the server's `/play/…`, and responds to `/worker/made` with a stream
+// that it makes itself.
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));

@@ -7,7 +7,7 @@ use tests::{Accuracy, Compared, Engine, accuracy};
 const STREAMS: u64 = 100;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn times_are_the_servers_within_the_clock_in_every_engine() -> Result<()> {
+async fn times_match_the_server_in_every_engine() -> Result<()> {
     // One after the other: engines side by side would measure each other.
     for engine in Engine::ALL {
         let measured = accuracy(engine, STREAMS).await.with_context(|| format!("in {engine}"))?;

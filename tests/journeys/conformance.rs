@@ -1,5 +1,4 @@
-//! The suite in `conformance/`, with the probe, in every engine: what an app does with fetch comes to the
-//! same with and without it.
+//! Runs the suite in `conformance/` with the probe in every engine: `fetch` behaves the same with and without it.
 
 use anyhow::{Context, Result, ensure};
 use tests::{Engine, Table, conformance};
@@ -25,8 +24,8 @@ async fn fetch_is_the_same_with_the_probe_in_every_engine() -> Result<()> {
 
 async fn fetch_is_the_same(engine: Engine) -> Result<Table> {
     let rows = conformance(engine, "llm-rum", "").await.with_context(|| format!("in {engine}"))?;
-    let checks = told()?;
-    ensure!(rows.len() == checks, "{} checks in {engine}, and {checks} in the README", rows.len());
+    let checks = documented_count()?;
+    ensure!(rows.len() == checks, "{} checks ran in {engine}, but the README says {checks}", rows.len());
     let mut table = Table::default();
     table.add("llm-rum", engine, rows);
     let failures: Vec<_> = table.failures().collect();
@@ -34,8 +33,8 @@ async fn fetch_is_the_same(engine: Engine) -> Result<Table> {
     Ok(table)
 }
 
-/// As many as the README says: a suite that lost its checks would pass.
-fn told() -> Result<usize> {
+/// The number of checks in the README. Without this comparison a suite that lost its checks would pass.
+fn documented_count() -> Result<usize> {
     let (before, _) =
         README.split_once(" checks](tests/conformance").context("the README names the suite")?;
     Ok(before.rsplit('[').next().context("a number")?.parse()?)

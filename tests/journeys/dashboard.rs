@@ -6,7 +6,7 @@ use serde_json::Value;
 use tests::{Browser, Collector, eventually, report};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_becomes_a_number_on_the_page() -> Result<()> {
+async fn the_dashboard_counts_a_stream() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
     let browser = Browser::start().await?;

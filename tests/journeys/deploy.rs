@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 }
 
 #[tokio::test]
-async fn kubernetes_takes_the_manifests() -> Result<()> {
+async fn kubernetes_accepts_the_manifests() -> Result<()> {
     let mut command = Command::new(root().join("target/python/bin/kubernetes-validate"));
     command.args(["--kubernetes-version", "1.33", "--strict"]);
     let output = command.arg(root().join("deploy/kubernetes/llm-rum.yaml")).output().await;
@@ -23,7 +23,7 @@ async fn kubernetes_takes_the_manifests() -> Result<()> {
 }
 
 #[tokio::test]
-async fn nginx_takes_the_balancer() -> Result<()> {
+async fn nginx_accepts_the_load_balancer_configuration() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let config = std::fs::read_to_string(root().join("deploy/cluster/nginx.conf"))?;
     // It looks the collectors' names up, which are those of containers.

@@ -9,7 +9,7 @@ use tests::{Collector, eventually, report};
 use tokio::process::Command;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_is_as_described() -> Result<()> {
+async fn every_response_matches_its_openapi_schema() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
     let reports = (0..40).map(report).collect();

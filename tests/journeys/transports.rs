@@ -12,7 +12,7 @@ const APIS: [&str; 3] = ["event_source", "xhr", "web_socket"];
 const SCENARIOS: [&str; 5] = ["normal", "cut_socket", "cut_clean", "provider_error", "user_stops"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_transports_than_fetch_are_measured_in_every_engine() -> Result<()> {
+async fn transports_beside_fetch_are_measured_in_every_engine() -> Result<()> {
     in_every_engine(every_way).await
 }
 
@@ -69,7 +69,7 @@ fn check(engine: Engine, scenario: &str, api: &str, played: &Played) -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_socket_may_carry_many_answers_in_every_engine() -> Result<()> {
+async fn one_socket_carries_many_responses_in_every_engine() -> Result<()> {
     in_every_engine(many_answers).await
 }
 

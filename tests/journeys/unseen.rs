@@ -8,7 +8,7 @@ use tests::{Engine, eventually};
 use crate::{Stage, in_every_engine};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_goes_elsewhere_is_unobserved_in_every_engine() -> Result<()> {
+async fn a_body_read_outside_the_tap_is_unobserved() -> Result<()> {
     in_every_engine(gone_elsewhere).await
 }
 

@@ -72,7 +72,7 @@ async fn breaks_the_same_way(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stopping_closes_the_servers_socket() -> Result<()> {
+async fn cancelling_closes_the_servers_socket() -> Result<()> {
     in_every_engine(closes_the_servers_socket).await
 }
 

@@ -7,7 +7,7 @@ use tests::{Engine, walk};
 use crate::in_every_engine;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn made_up_apps_do_the_same_with_the_probe() -> Result<()> {
+async fn random_programs_behave_the_same_with_the_probe() -> Result<()> {
     in_every_engine(does_the_same).await
 }
 

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_is_outside_by_its_distance_to_the_nearest_bound() {
+    fn a_value_outside_has_its_distance_to_the_nearest_bound() {
         let between = Between { seen: 5.1, least: 5.0, most: 7.0 };
         let outside = [4.5, 5.0, 6.9, 7.25].map(|figure| between.outside(figure));
         assert_eq!(outside, [-0.5, 0.0, 0.0, 0.25]);

@@ -1,5 +1,5 @@
-//! The conformance suite: is fetch in a page with an SDK what it is without? The checks and their pages
-//! are in `conformance/`; here are the scripted server that they talk to, and the run in a browser.
+//! The conformance suite compares `fetch` in a page with an SDK and in one without. The checks and their pages are in
+//! `conformance/`. This module has the scripted server and runs the suite in a browser.
 
 mod log;
 mod request;
@@ -22,31 +22,31 @@ pub use walk::{Walk, walk};
 /// One check in one engine, with one SDK.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Row {
-    /// What kind of check it is.
+    /// The file of the check, without `.js`.
     pub group: String,
-    /// What should be so.
+    /// The behaviour that is checked, as a sentence.
     pub name: String,
-    /// What came of it in a page without an SDK.
+    /// The outcome in a page without an SDK.
     pub native: Value,
-    /// What came of it in a page with one.
+    /// The outcome in a page with the SDK.
     pub watched: Value,
-    /// What should come of it in this engine.
+    /// The native outcome that is expected in this engine.
     pub expected: Value,
-    /// Whether that is not what the other engines do.
+    /// Whether `expected` differs from the other engines.
     pub differs: bool,
-    /// Whether the engine did without an SDK what is expected of it.
+    /// Whether `native` is as expected.
     pub understood: bool,
-    /// Whether the SDK is known to change this here.
+    /// Whether `known.js` lists a difference for this SDK and engine.
     pub excused: bool,
-    /// Whether the SDK has what the check is about.
+    /// Whether the SDK exports the function that the check needs.
     pub offered: bool,
-    /// Whether the outcomes with and without the SDK are the same.
+    /// Whether the outcomes with and without the SDK are equal.
     pub same: bool,
 }
 
 impl Row {
-    /// Whether the engine does what is expected of it, and the SDK changes nothing but what it is known to
-    /// of what it has.
+    /// Whether the engine behaves as expected and the SDK causes known differences only. A known difference that
+    /// no longer exists fails as well.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.understood && (!self.offered || self.same != self.excused)
@@ -57,7 +57,7 @@ impl Row {
 /// `conformance/sdks`.
 ///
 /// # Errors
-/// When the server, the browser or the page of the suite does not start.
+/// If the server, the browser or the suite's page does not start.
 pub async fn conformance(engine: Engine, sdk: &str, only: &str) -> Result<Vec<Row>> {
     let server = ConformanceServer::start().await?;
     let browser = Browser::start_with(engine, Garbage::GoesAtOnce).await?;

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_steps_of_a_clock_are_no_more_than_two_steps() {
+    fn float_rounding_does_not_exceed_two_clock_steps() {
         let mut errors = Errors::default();
         errors.push(178.3 - 178.1);
         errors.extend([178.1 - 178.3]);

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stopped_process_has_a_halt() {
+    fn a_stopped_process_is_reported_as_a_halt() {
         let halts = Halts::watch();
         let stop = "kill -STOP $PPID; sleep 0.5; kill -CONT $PPID";
         assert!(Command::new("sh").args(["-c", stop]).status().unwrap().success());

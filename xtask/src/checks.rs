@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_is_kept_of_failing_tests_alone() -> Result<()> {
+    fn only_failing_tests_keep_their_output() -> Result<()> {
         let runner = "running 2 tests\ntest good ... ok\ntest bad ... FAILED\n\nsuccesses:\n\n---- good stdout ----\nfine\n\n\
             failures:\n\n---- bad stdout ----\nError: one of three\n\nfailures:\n    bad\n\n\
             test result: FAILED. 1 passed; 1 failed; 0 ignored\n";

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checksums_are_sorted_and_as_sha256sum_has_them() {
+    fn checksums_have_the_sorted_format_of_sha256sum() {
         let folder = std::env::temp_dir().join(format!("llm-rum-sums-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("b"), "b\n").unwrap();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_two_packages_is_written_once() {
+    fn a_licence_text_of_two_packages_is_written_once() {
         let packages = BTreeSet::from(["a", "b", "c"].map(|name| package(name, Path::new(""))));
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let texts = BTreeMap::from([("The text.".to_owned(), names(&["a 1.0.0", "b 1.0.0"]))]);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_is_built_again_only_if_something_changed() {
+    fn an_unchanged_product_is_not_built_again() {
         let mut tree = Tree::new("changes");
         assert!(!tree.is_stale_after(|_| {}));
         assert!(!tree.is_stale_after(|tree| tree.write("in/source", "1")));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_serves_as_a_demo_and_not_the_reverse() {
+    fn a_release_build_serves_the_demo_and_not_the_reverse() {
         let mut tree = Tree::new("profiles");
         let (demo, release) = (tree.product(Profile::Demo), tree.product(Profile::Release));
         assert_eq!(
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn another_compiler_builds_again() {
+    fn another_compiler_version_causes_a_build() {
         let mut tree = Tree::new("settings");
         let mut product = tree.product(Profile::Release);
         tree.build(&product);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_changes_during_the_build_builds_again() {
+    fn an_input_changed_during_a_build_causes_another_build() {
         let mut tree = Tree::new("race");
         let product = tree.product(Profile::Release);
         let built = product.build_if_stale(&tree.folder.join("stamps"), || {

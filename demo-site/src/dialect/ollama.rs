@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn timestamps_convert_to_calendar_dates() {
         assert_eq!(date(Duration::ZERO), "1970-01-01T00:00:00.000000000Z");
         assert_eq!(date(Duration::new(1_709_251_199, 5)), "2024-02-29T23:59:59.000000005Z");
         assert_eq!(date(Duration::new(1_795_174_141, 776_123_456)), "2026-11-20T11:29:01.776123456Z");

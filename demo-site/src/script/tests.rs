@@ -71,7 +71,7 @@ fn the_same_seed_gives_the_same_plan_and_another_seed_another() {
 }
 
 #[test]
-fn times_never_go_back_and_nothing_made_is_left_unwritten() {
+fn steps_are_in_time_order_and_write_every_event() {
     for row in crate::scenario::TABLE {
         for_each_api(|api| {
             let plan = planned(row.kind, api);
@@ -83,7 +83,7 @@ fn times_never_go_back_and_nothing_made_is_left_unwritten() {
 }
 
 #[test]
-fn a_normal_answer_keeps_its_first_token_time_and_its_gaps() {
+fn a_normal_response_has_the_given_ttft_and_chunk_gaps() {
     for seed in 0..200 {
         let plan = plan(&scenario_of(Kind::Normal), Api::OpenaiChat, &asked(), seed);
         let first = first_token(&plan);
@@ -97,7 +97,7 @@ fn a_normal_answer_keeps_its_first_token_time_and_its_gaps() {
 }
 
 #[test]
-fn only_whole_answers_end_with_their_terminal_event() {
+fn only_intact_responses_end_with_a_terminal_event() {
     use Kind::{
         Buffered, CutClean, CutSocket, Malformed, Normal, ProviderError, SlowFirstToken, Stall, UserStops,
     };
@@ -118,7 +118,7 @@ fn only_whole_answers_end_with_their_terminal_event() {
 }
 
 #[test]
-fn waits_are_where_the_scenario_says() {
+fn pauses_have_the_length_of_the_scenario() {
     for_each_api(|api| {
         assert_eq!(first_token(&planned(Kind::SlowFirstToken, api)), Duration::from_secs(3));
         let stall = longest_gap(&planned(Kind::Stall, api));
@@ -129,7 +129,7 @@ fn waits_are_where_the_scenario_says() {
 }
 
 #[test]
-fn a_buffered_answer_is_one_write_with_an_early_token_time() {
+fn a_buffered_response_is_one_write_with_an_early_ttft() {
     for_each_api(|api| {
         let plan = planned(Kind::Buffered, api);
         let written = writes(&plan);
@@ -141,7 +141,7 @@ fn a_buffered_answer_is_one_write_with_an_early_token_time() {
 }
 
 #[test]
-fn exactly_one_event_of_a_malformed_answer_is_not_json() {
+fn a_malformed_response_has_one_event_that_is_not_json() {
     for_each_api(|api| {
         let plan = planned(Kind::Malformed, api);
         let data = |event: &String| {
@@ -158,7 +158,7 @@ fn exactly_one_event_of_a_malformed_answer_is_not_json() {
 }
 
 #[test]
-fn an_http_error_has_json_and_an_empty_answer_no_body() {
+fn an_http_error_has_json_and_an_empty_response_no_body() {
     for_each_api(|api| {
         let statuses: Vec<u16> = (0..20)
             .map(|seed| {
@@ -190,7 +190,7 @@ fn responses_events_are_numbered_without_a_gap() {
 }
 
 #[test]
-fn written_tokens_are_those_that_the_usage_tells() {
+fn written_tokens_equal_those_of_the_usage() {
     let plan = planned(Kind::Normal, Api::OpenaiChat);
     let written: u32 =
         plan.steps.iter().map(|step| if let Act::Make(e) = &step.act { e.tokens } else { 0 }).sum();
@@ -200,7 +200,7 @@ fn written_tokens_are_those_that_the_usage_tells() {
 }
 
 #[test]
-fn a_given_pace_is_kept() {
+fn writes_follow_the_given_pace() {
     let scenario: Scenario = "normal;first=1000;gap=100;deltas=50".parse().unwrap();
     let plan = plan(&scenario, Api::Anthropic, &asked(), 3);
     assert_eq!(first_token(&plan), Duration::from_secs(1));

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn few_have_no_patience_and_few_have_much() {
+    fn visitors_leave_after_waits_of_different_lengths() {
         let mut random = Random::new(3);
         let drawn: Vec<_> =
             (0..10_000).map(|_| Visit::draw(&mut random, State::NOW).patience.after).collect();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_a_thousand() {
+    fn weights_of_the_traffic_mix_sum_to_1000() {
         for scenarios in [ORDINARY, TROUBLED] {
             assert_eq!(scenarios.iter().map(|(_, share)| share).sum::<u32>(), 1_000);
         }

@@ -13,7 +13,7 @@ use crate::harness::{APIS, Demo, path_of, question, seq_of};
 const BRISK: &str = ";first=40;gap=5";
 
 #[tokio::test]
-async fn a_cut_socket_is_an_error_and_a_clean_cut_a_proper_end() {
+async fn a_reset_fails_the_read_and_a_clean_cut_ends_it() {
     let demo = Demo::start().await;
     for (api, _) in APIS {
         let cut = demo.open(&format!("cut_socket{BRISK}"), api).await;
@@ -43,7 +43,7 @@ async fn a_client_that_leaves_is_noticed_between_writes() {
 }
 
 #[tokio::test]
-async fn the_digest_is_that_of_what_the_client_read() {
+async fn the_logged_digest_covers_the_bytes_that_the_client_read() {
     use sha2::{Digest, Sha256};
     let demo = Demo::start().await;
     for (api, _) in APIS {
@@ -81,7 +81,7 @@ async fn raw_reads(demo: &Demo, scenario: &str, api: &str) -> (u64, Vec<Vec<u8>>
 }
 
 #[tokio::test]
-async fn a_buffered_answer_arrives_in_one_read() {
+async fn a_buffered_response_arrives_in_one_read() {
     let demo = Demo::start().await;
     let check = async |(api, _): (&str, &str)| {
         let (seq, reads) = raw_reads(&demo, "buffered", api).await;
@@ -111,7 +111,7 @@ async fn each_write_is_a_chunk_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_server_tells_its_own_times_in_band() {
+async fn the_server_sends_its_own_times_in_band() {
     let demo = Demo::start().await;
     let check = async |(api, _): (&str, &str)| {
         let read = demo.read(&format!("normal{BRISK}"), api).await;
@@ -152,7 +152,7 @@ async fn the_first_token_and_its_comment_are_one_write() {
 }
 
 #[tokio::test]
-async fn the_log_is_read_from_a_number_on() {
+async fn the_log_starts_at_the_requested_entry() {
     let demo = Demo::start().await;
     for _ in 0..3 {
         demo.read("empty", "anthropic").await;

@@ -13,7 +13,7 @@ async fn refused(demo: &Demo, scenario: &str, api: &str, body: &Value) -> (u16, 
 }
 
 #[tokio::test]
-async fn what_cannot_be_played_is_refused_with_a_reason() {
+async fn an_invalid_request_is_refused_with_a_reason() {
     let demo = Demo::start().await;
     let whole = json!({ "model": "m", "stream": false });
     for (api, _) in APIS {
@@ -31,7 +31,7 @@ async fn what_cannot_be_played_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn ollama_streams_unless_told_otherwise() {
+async fn ollama_streams_unless_stream_is_false() {
     let demo = Demo::start().await;
     let response = demo.post("empty", "ollama", &json!({ "model": "m" })).await;
     assert_eq!(response.status(), 200);
@@ -39,7 +39,7 @@ async fn ollama_streams_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn a_page_of_another_origin_may_ask_with_any_header() {
+async fn cors_allows_any_header_of_another_origin() {
     let demo = Demo::start().await;
     let url = format!("{}/llm/normal{}", demo.url, path_of("anthropic"));
     let preflight = demo

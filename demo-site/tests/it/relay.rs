@@ -23,7 +23,7 @@ fn without_own_comments(body: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_relayed_stream_differs_by_own_comments_alone() {
+async fn a_relayed_stream_differs_only_in_added_comments() {
     let upstream = Demo::start().await;
     let relay = Demo::relaying(&format!("{}/llm/normal;first=60;gap=8", upstream.url)).await;
     for (api, _) in APIS {
@@ -74,7 +74,7 @@ async fn a_client_that_leaves_the_relay_closes_the_upstream() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_is_not_there_is_a_bad_gateway() {
+async fn an_unreachable_upstream_returns_bad_gateway() {
     let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = gone.local_addr().unwrap();
     drop(gone);

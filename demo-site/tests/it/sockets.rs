@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::harness::Demo;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_asks_on_as_soon_as_an_answer_ends_is_answered() {
+async fn a_request_right_after_a_response_gets_an_answer() {
     let demo = Demo::start().await;
     let url = format!("ws://{}/llm/normal;first=0;gap=0;deltas=2/socket", demo.address);
     let (mut socket, _) = connect_async(url).await.unwrap();

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use crate::harness::Demo;
 
 #[tokio::test]
-async fn every_stream_of_the_traffic_is_reported_once_with_its_facts() {
+async fn generated_streams_are_reported_once_and_correctly() {
     let demo = Demo::start().await;
     let received: Arc<Mutex<Vec<StreamReport>>> = Arc::default();
     let sink = Arc::clone(&received);

@@ -44,7 +44,7 @@ const SCENARIOS: [&str; 11] = [
 ];
 
 #[tokio::test]
-async fn every_scenario_in_every_api_is_judged_as_the_table_says() {
+async fn every_scenario_in_every_api_has_the_documented_outcome() {
     let demo = Demo::start().await;
     let pairs = SCENARIOS.into_iter().flat_map(|scenario| APIS.map(|(api, _)| (scenario, api)));
     let pairs = pairs.chain([("recorded", "openai_chat")]);

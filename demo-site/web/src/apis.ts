@@ -1,4 +1,4 @@
-// The APIs and the ways over the network as an app would use them: a question comes in, the answer's texts go out.
+// All clients of the chat page, by API or transport. Each one uses the library that an app would use.
 import { anthropic } from "./apis/anthropic";
 import { eventSource } from "./apis/event_source";
 import { ollama } from "./apis/ollama";
@@ -8,7 +8,7 @@ import type { Ask } from "./apis/types";
 import { webSocket } from "./apis/web_socket";
 import { xhr } from "./apis/xhr";
 
-/** By the value in the page's list. */
+/** Keys are the values of the page's API list. */
 export const apis: Record<string, Ask> = {
   openai_chat: openaiChat,
   openai_responses: openaiResponses,

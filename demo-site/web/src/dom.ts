@@ -1,4 +1,4 @@
-// Small ways to make elements.
+// Creates and finds elements.
 
 type Child = Node | string | undefined;
 
@@ -12,7 +12,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** The element that the page is known to have. */
+/** Finds an element that the page must have. */
 export function find<T extends HTMLElement>(selector: string): T {
   const element = document.querySelector<T>(selector);
   if (!element) throw new Error(`the page has no ${selector}`);

@@ -1,7 +1,7 @@
-// The chat page: what the user types and chooses comes in; answers, and what was measured of them, go out.
+// The chat page: sends the user's prompt, shows the response, and below it the probe's measurements.
 // Tests drive it by ids, `[data-llm-output]`, and `data-state` and `data-error` on the root element.
 import { apis } from "./apis";
-import type { Answer } from "./apis/types";
+import type { LlmResponse } from "./apis/types";
 import { el, find } from "./dom";
 import { type LogEntry, measuredPanel, serverLine } from "./measured";
 import { type ProbeState, type Report, watchProbe } from "./probe";
@@ -15,7 +15,7 @@ const stop = find<HTMLButtonElement>("#stop");
 const scenario = find<HTMLSelectElement>("#scenario");
 const api = find<HTMLSelectElement>("#api");
 
-/** One question and its answer. */
+/** A prompt and its response on the page. */
 class Turn {
   readonly article = el("article");
   private readonly output = el("div", { className: "bubble answer" });
@@ -42,8 +42,8 @@ class Turn {
     this.notes.before(el("p", { className: "error", textContent: message }));
   }
 
-  /** The probe and the server's log speak in any order. */
-  measured({ report = this.report, logged = this.logged }: { report?: Report; logged?: LogEntry }): void {
+  /** Shows the report and the log entry, which arrive in any order. */
+  showMeasurements({ report = this.report, logged = this.logged }: { report?: Report; logged?: LogEntry }): void {
     this.report = report;
     this.logged = logged;
     const panel = report ? measuredPanel(report, collector) : el("aside", { className: "measured" });
@@ -53,7 +53,7 @@ class Turn {
   }
 }
 
-/** The latest: streams come one at a time here, so the probe's next report is about it. */
+/** The latest turn. The page has one stream at a time, so the probe's next report belongs to it. */
 let current: Turn | undefined;
 let stopNow = () => {};
 
@@ -63,7 +63,7 @@ async function ask(): Promise<void> {
   const turn = begin(question);
   const waiting = new AbortController();
   let stopped = false;
-  let answer: Answer | undefined;
+  let answer: LlmResponse | undefined;
   stopNow = () => {
     stopped = true;
     if (answer) answer.stop();
@@ -99,7 +99,7 @@ function begin(question: string): Turn {
   return turn;
 }
 
-/** Client libraries put the provider's whole answer into the message where they find no better one. */
+/** The provider's message if the client library kept it. Otherwise the library's own, which may be a whole body. */
 function messageOf(error: unknown): string {
   const inner = (error as { error?: { error?: { message?: unknown } } }).error?.error?.message;
   if (typeof inner === "string") return inner;
@@ -117,10 +117,10 @@ async function showLog(turn: Turn, seq: string | null): Promise<void> {
   const response = await fetch(`/demo/log/wait?seq=${seq}&end=1&timeout_ms=5000`);
   if (!response.ok) return;
   const { entry } = (await response.json()) as { entry: LogEntry };
-  turn.measured({ logged: entry });
+  turn.showMeasurements({ logged: entry });
 }
 
-/** A recording exists in one API only. */
+/** Disables the APIs in which the chosen recording does not exist. */
 function limitApis(): void {
   const only = scenario.selectedOptions[0]?.dataset.only;
   for (const option of api.options) option.disabled = only !== undefined && option.value !== only;
@@ -155,22 +155,22 @@ prompt.addEventListener("keydown", (event) => {
 });
 find("#suggestions").append(...["normal", "slow_first_token", "stall", "cut_clean", "buffered"].map(suggest));
 
-const WATCH: Record<ProbeState, string> = {
+const PROBE_STATE: Record<ProbeState, string> = {
   on: "The probe is watching",
   off: "No probe on this page",
   failed: "The probe did not load",
-  refused: "The probe is watching, but the collector refuses its reports",
+  refused: "The probe is watching, but the collector rejects its reports",
   lost: "The probe is watching, but its reports do not arrive",
   faulty: "The probe failed on this page",
 };
 const watch = find("#watch");
 watchProbe(
-  (report) => current?.measured({ report }),
+  (report) => current?.showMeasurements({ report }),
   (state) => {
     watch.dataset.probe = state;
-    watch.textContent = WATCH[state];
+    watch.textContent = PROBE_STATE[state];
   },
   () => {
-    root.dataset.taken = "";
+    root.dataset.accepted = "";
   },
 );

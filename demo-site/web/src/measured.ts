@@ -1,5 +1,4 @@
-// What was measured of one answer: the probe's report and the server's log entry come in, the panel below
-// the answer goes out.
+// The panel below a response: the probe's report beside the server's log entry.
 import { el } from "./dom";
 import type { Report } from "./probe";
 
@@ -10,22 +9,22 @@ export interface LogEntry {
   end_ms?: number;
 }
 
-/** One line of words for each outcome that the demo can show. */
+/** A short explanation of each outcome. */
 const MEANING: Record<string, string> = {
-  complete: "arrived whole",
+  complete: "arrived intact",
   truncated: "ended without its end marker",
   provider_error: "the provider reported an error in the stream",
-  http_error: "refused with an error status",
+  http_error: "the server responded with an error status",
   network_error: "the connection broke",
   timeout: "timed out",
-  empty: "answered with nothing",
-  aborted: "the app stopped it",
-  abandoned: "the page went away",
-  unobserved: "seen as bytes only: this page forbids WebAssembly",
+  empty: "the response had no content",
+  aborted: "the app stopped the stream",
+  abandoned: "the user left the page",
+  unobserved: "only bytes were counted: this page forbids WebAssembly",
 };
 
 const SERVER_END: Record<string, string> = {
-  complete: "ended the answer",
+  complete: "ended the response",
   cut: "dropped the connection",
   client_closed: "saw this page close the connection",
 };
@@ -47,7 +46,7 @@ export function measuredPanel(report: Report, collector: string): HTMLElement {
   return panel;
 }
 
-/** What the server says of the same stream, as one more line of the panel. */
+/** A line of the panel with the server's log entry of the same stream. */
 export function serverLine(entry: LogEntry, report: Report | undefined): HTMLElement {
   const sent = entry.first_token_ms;
   const parts = [entry.end ? `${SERVER_END[entry.end]} after ${ms(entry.end_ms)}` : undefined];
@@ -86,13 +85,13 @@ function defects(report: Report): string | HTMLElement {
   return el("p", { className: "defects", textContent: `Defects: ${words.join(", ")}` });
 }
 
-/** Waiting, then text, then silence to the end, in one bar. Nothing to draw without an end. */
+/** A bar with the wait, the text and the silence before the end. `undefined` if the end is not known. */
 function timeline(report: Report): HTMLElement | undefined {
   const end = report.close_ms ?? report.e2e_ms;
   if (!end) return undefined;
   const bar = el("div", { className: "timeline" });
   bar.setAttribute("role", "img");
-  // Without the content nobody knows which bytes were text: all of them are drawn as such.
+  // If the probe saw only chunks, it does not know which bytes were text. All of them are drawn as text.
   const seen = report.observed === "chunks" ? report.first_byte_ms : report.ttft_ms;
   const first = seen ?? end;
   bar.setAttribute("aria-label", `waiting until ${ms(first)}, ended at ${ms(end)}`);

@@ -1,7 +1,6 @@
-// The probe as the page sees it: a script tag that may or may not have made `window.llmRum`; its reports go
-// out to whoever listens. The page works the same when it never loads.
+// Connects the page to the probe, and shows whether its beacons arrive. The page works the same without a probe.
 
-/** The fields of a stream's report that the page shows. Durations are milliseconds since the request. */
+/** The fields of a stream report that the page shows. Times are milliseconds since the request. */
 export interface Report {
   id: string;
   response_id?: string;
@@ -24,7 +23,7 @@ export interface Report {
 }
 
 interface Probe {
-  /** How often the probe itself went wrong. */
+  /** Number of errors in the probe's own code. */
   readonly faults: number;
   onStreamEnd(callback: (report: Report) => void): void;
 }
@@ -35,17 +34,17 @@ declare global {
   }
 }
 
-/** `refused` and `lost` while it watches: its reports are answered with an error, or with nothing that can be read. */
+/** `refused`: the collector responds to beacons with an error. `lost`: no readable response arrives. */
 export type ProbeState = "on" | "off" | "failed" | "refused" | "lost" | "faulty";
 
 /**
- * Hands every ended stream's report to `onReport`, and tells what became of the probe; of a report the
- * collector took it tells `onTaken`, and so it does where the browser does not say what became of reports.
+ * Calls `onReport` with the report of each ended stream, and `onState` when the probe's state changes. `onAccepted`
+ * runs when the collector has accepted a beacon, or at once if the browser does not expose the status of requests.
  */
 export function watchProbe(
   onReport: (report: Report) => void,
   onState: (state: ProbeState) => void,
-  onTaken: () => void,
+  onAccepted: () => void,
 ): void {
   const tag = document.querySelector<HTMLScriptElement>('script[src$="/llm-rum.js"]');
   const attach = () => {
@@ -57,28 +56,28 @@ export function watchProbe(
     });
     onState("on");
     watchBeacons((status) => {
-      if (status >= 200 && status < 300) onTaken();
+      if (status >= 200 && status < 300) onAccepted();
       if (probe.faults === 0) onState(status === 0 ? "lost" : status < 300 ? "on" : "refused");
-    }, onTaken);
+    }, onAccepted);
   };
   if (!tag) onState("off");
   else if (window.llmRum) attach();
   else {
     tag.addEventListener("load", attach);
     tag.addEventListener("error", () => onState("failed"));
-    // It may have failed before this script ran, and then neither event comes.
+    // If the probe failed before this script ran, neither event fires.
     window.addEventListener("load", () => {
       if (!window.llmRum) onState("failed");
     });
   }
 }
 
-/** Tells the status that each beacon is answered with; 0 where nothing came, or nothing that this page may read. */
+/** Calls `onStatus` with the status of each beacon's response. 0: no response, or one that the page may not read. */
 function watchBeacons(onStatus: (status: number) => void, onUnknown: () => void): void {
   if (!("responseStatus" in PerformanceResourceTiming.prototype)) return onUnknown();
   new PerformanceObserver((seen) => {
     for (const entry of seen.getEntriesByType("resource") as PerformanceResourceTiming[]) {
-      // Of what goes out as the page is left nobody may read the answer.
+      // Only `fetch` exposes the status. `sendBeacon`, used when the page is left, does not.
       const isBeacon = entry.initiatorType === "fetch" && new URL(entry.name).pathname.endsWith("/v1/beacons");
       if (isBeacon) onStatus(entry.responseStatus);
     }

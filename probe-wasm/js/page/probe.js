@@ -1,5 +1,5 @@
-// The probe as a page has it: puts the tap, a session and the sender together by the app's options. A fault of any of
-// them stays here.
+// The probe's API for apps. It connects the tap, a session and the sender by the app's options. If our code throws, the
+// probe turns itself off, and the page goes on as without it.
 
 import { PAGE_GONE, UNSEEN } from "../session/end-reasons.js";
 import { BLINDLY, BLINDLY_OFFLINE } from "../session/outbox.js";
@@ -9,15 +9,11 @@ import { createRequestInspector } from "../tap/request-inspector.js";
 import { OPEN } from "../tap/tap-events.js";
 import { createFallbackWatcher } from "../watcher/fallback-watcher.js";
 import { createWatcher } from "../watcher/wasm-watcher.js";
+import { createChannel } from "./channel.js";
+import { watchGestures } from "./gestures.js";
 import { describer } from "./page-context.js";
+import { GRANTED, isExcluded } from "./sampling.js";
 import { createSender } from "./send.js";
-
-/** A gesture counts as the cause of a request for this long. */
-const SUBMIT_MS = 1000;
-const GESTURES = ["click", "keydown", "submit"];
-
-/** What the user's consent has to be for anything to be sent: no other word will do. */
-const GRANTED = "granted";
 
 let running;
 
@@ -30,32 +26,9 @@ export function startProbe(options) {
   }
 }
 
-/** Not in the sample, or the user asks not to be watched: then a stub's tap goes as well. */
-function isExcluded({ sampleRate, respectSignals, consent = GRANTED }) {
-  const { globalPrivacyControl, doNotTrack } = navigator;
-  const refused = consent == "denied" || ((globalPrivacyControl || doNotTrack == 1) && respectSignals + "" != "false");
-  const share = parseFloat(sampleRate);
-  // Without a sample rate nothing is stored.
-  const excluded = refused || drawSample(share >= 0 && consent) >= share;
-  if (excluded) uninstallTap(window, installTap(window));
-  return excluded;
-}
-
-/**
- * A tab draws one random number for all its pages. Before consent, and where a page may not store anything, each page
- * draws its own.
- */
-function drawSample(consent) {
-  let drawn = Math.random();
-  try {
-    if (consent == GRANTED) drawn = sessionStorage.llmRum ??= drawn;
-  } catch {}
-  return +drawn;
-}
-
 const off = () => silent;
 
-/** The probe on a server, and the one of a user who is not watched. `paint` has a `watchOutput` of its own. */
+/** The probe that watches nothing: on a server, or of an excluded user. The extension `paint` replaces `watchOutput`. */
 const IDLE = {
   faults: 0,
   onFirstToken: off,
@@ -85,33 +58,14 @@ function createProbe(options) {
   const extensions = [];
   // Zone.js takes a timer for work of the app, and keeps the page's under a name of its own.
   const later = window.__zone_symbol__setTimeout ?? setTimeout;
-  /** The sink of the time before the session. */
-  const bufferEvent = tap.sink_;
-  let session, loading, loadingFull, sending, gestureAt, watcher;
+  let session, watcher, loading, loadingFull, sending, last;
   let consented = consent == GRANTED;
-  /** The latest report that the collector is to get. */
-  let last;
-  /** When the timer calls. It may be set earlier; where it should be later, it calls without need. */
+  /** When the timer will call `wake`. An unnecessary call costs less than a timer that is set anew. */
   let wakeAt = Infinity;
+  const gestureBefore = watchGestures(listen);
 
-  tap.inspect_ = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
-  tap.sink_ = (...event) => {
-    bufferEvent(...event);
-    load();
-  };
-  // Firefox ends the scripts of a process that it needs no more, in the middle of `pagehide`.
-  listen(window, "beforeunload", leavePage);
-  listen(window, "pagehide", leavePage);
-  listen(document, "visibilitychange", () => {
-    guard(() => session?.setHidden(document.hidden));
-    if (document.hidden) leavePage({});
-  });
-  for (const gesture of GESTURES)
-    listen(window, gesture, ({ timeStamp, key = "Enter" }) => {
-      if (key == "Enter") gestureAt = timeStamp;
-    });
-  if (tap.buffered_.length) load();
-  else (window.requestIdleCallback ?? later)(load);
+  watchRequests();
+  watchPage();
 
   return {
     ...IDLE,
@@ -122,55 +76,36 @@ function createProbe(options) {
     onFirstToken,
     onStreamEnd,
     wrapFetch: (fetch) => (fetch == tap.ours_ ? fetch : tap.wrap_(fetch)),
-    use(...more) {
-      const core = {
-        probe: this,
-        url: sender.url,
-        guard,
-        attempt,
-        // The reports that the collector would get of the open streams.
-        openReports: () => consented && session?.openReports(),
-        emit: (...event) => tap.sink_(...event),
-      };
-      // A stopped probe accepts no extensions.
-      if (tap.sink_ != silent) for (const extend of more) guard(() => extensions.push(extend(core)));
-      return this;
-    },
-    setConsent(answer) {
-      consented = answer == GRANTED;
-      if (consented) return void sendDue();
-      silence();
-      stop();
-    },
-    async flush() {
-      if (tap.buffered_.length) await load();
-      guard(() => session?.flushSoon(performance.now()));
-      await sendDue();
-    },
+    use,
+    setConsent,
+    flush,
     stop,
   };
 
-  /** If our code throws, the probe turns itself off, and the page goes on as without it. */
-  function guard(job) {
-    try {
-      return job();
-    } catch {
-      abort();
-    }
+  function watchRequests() {
+    const bufferEvent = tap.sink_;
+    tap.inspect_ = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
+    tap.sink_ = (...event) => {
+      bufferEvent(...event);
+      load();
+    };
+    if (tap.buffered_.length) load();
+    else (window.requestIdleCallback ?? later)(load);
   }
 
-  function abort() {
-    tap.broken_++;
-    silence();
+  function watchPage() {
+    // Firefox ends the scripts of a process that it needs no more, in the middle of `pagehide`.
+    listen(window, "beforeunload", leavePage);
+    listen(window, "pagehide", leavePage);
+    listen(document, "visibilitychange", () => {
+      guard(() => session?.setHidden(document.hidden));
+      if (document.hidden) leavePage({});
+    });
   }
 
-  /** Calls a function of the app's. Its fault is the app's own. */
-  function attempt(job) {
-    try {
-      return job();
-    } catch (error) {
-      reportError(error);
-    }
+  function listen(target, type, listener) {
+    target.addEventListener(type, listener, true);
+    cleanups.push(() => target.removeEventListener(type, listener, true));
   }
 
   function load() {
@@ -213,12 +148,9 @@ function createProbe(options) {
 
   function handleEvent(stream, event, value, time) {
     try {
-      if (event == OPEN) {
-        const sinceGesture = stream.time - gestureAt;
-        stream.submit = sinceGesture >= 0 && sinceGesture <= SUBMIT_MS ? gestureAt : undefined;
-      }
+      if (event == OPEN) stream.submit = gestureBefore(stream.time);
       session.take(stream, event, value, time) || setTimer();
-      // Even a loop over no extensions takes its time where the processor has lost the code since the last read.
+      // The check is cheaper than a loop over no extensions, whose code may have left the processor's cache.
       if (extensions.length)
         for (const { onEvent } of extensions) onEvent?.(stream, event, value, time, stream.watcher);
     } catch {
@@ -226,21 +158,40 @@ function createProbe(options) {
     }
   }
 
-  /** The report as the page gets it, or, where it `goes` out, as the collector does: it may be kept back. */
+  /**
+   * The report as the page gets it, or with `goes` as the collector gets it. An empty text: the app keeps the report
+   * back.
+   */
   function enrich(stream, json, goes) {
     let report = { ...JSON.parse(json), sample_rate: Math.min(1, sampleRate) || undefined };
     for (const { addFields } of extensions) addFields?.(report, stream);
     if (goes) last = report = attempt(() => beforeSend(report));
-    // Only an object with the id is a report: a promise, for one, has none.
+    // The app may return anything, such as a promise. Only an object with an id is a report.
     return report?.id ? JSON.stringify(report) : "";
   }
 
+  /**
+   * Sends everything because the page may be leaving since `timeStamp`. If the page certainly does not come back, its
+   * streams end.
+   */
+  function leavePage({ timeStamp, persisted }) {
+    guard(() => {
+      const reason = persisted == false && PAGE_GONE;
+      // The Wasm will not load any more, so buffered events are reported without being parsed.
+      if (reason && !session) startSession(createFallbackWatcher(wake, later));
+      session?.flushSoon(performance.now(), reason, timeStamp);
+      const blindly = navigator.onLine ? BLINDLY : BLINDLY_OFFLINE;
+      for (let body; (body = nextBody(blindly)); ) sender.lastPost(body);
+      setTimer();
+    });
+  }
+
   function setTimer() {
-    const at = consented ? session.next() : Infinity;
+    const at = consented && session ? session.next() : Infinity;
     if (at < wakeAt) watcher.wake_in(Math.max((wakeAt = at) - performance.now() + 1, 0));
   }
 
-  /** The compiled watcher calls this, and must have returned before anything calls into it again. */
+  /** The compiled watcher calls this. It must return before anything calls into the watcher again. */
   function wake() {
     wakeAt = Infinity;
     queueMicrotask(sendDue);
@@ -251,6 +202,14 @@ function createProbe(options) {
     return (sending ??= sendAll().finally(() => (sending = undefined)));
   }
 
+  async function sendAll() {
+    for (let body; (body = nextBody()); ) {
+      const [status, retryAfterMs] = await sender.post(body);
+      guard(() => session?.answered(status, retryAfterMs, performance.now(), Math.random()));
+    }
+    guard(setTimer);
+  }
+
   function nextBody(blindly) {
     return guard(() => {
       const body = consented && session?.body(performance.now(), blindly);
@@ -259,34 +218,36 @@ function createProbe(options) {
     });
   }
 
-  async function sendAll() {
-    for (let body; (body = nextBody()); ) {
-      const [status, retryAfterMs] = await sender.post(body);
-      guard(() => session?.answered(status, retryAfterMs, performance.now(), Math.random()));
-    }
-    guard(() => session && setTimer());
+  function use(...more) {
+    const core = {
+      probe: this,
+      url: sender.url,
+      guard,
+      attempt,
+      openReports,
+      emit: (...event) => tap.sink_(...event),
+    };
+    // A stopped probe takes no extensions.
+    if (tap.sink_ != silent) for (const extend of more) guard(() => extensions.push(extend(core)));
+    return this;
   }
 
-  /**
-   * Sends everything as the page may be on its way out, since `timeStamp`. Streams end if it is known that the page
-   * does not come back.
-   */
-  function leavePage({ timeStamp, persisted }) {
-    guard(() => {
-      const reason = persisted == false && PAGE_GONE;
-      // Nothing will be loaded any more: buffered events are reported without being parsed.
-      if (reason && !session) startSession(createFallbackWatcher(wake, later));
-      session?.flushSoon(performance.now(), reason, timeStamp);
-      const blindly = navigator.onLine ? BLINDLY : BLINDLY_OFFLINE;
-      for (let body; (body = nextBody(blindly)); ) sender.lastPost(body);
-      if (session) setTimer();
-    });
+  /** The reports that the collector would get of the open streams. */
+  function openReports() {
+    return consented && session?.openReports();
   }
 
-  function silence() {
-    tap.sink_ = silent;
-    tap.buffered_.length = 0;
-    session = watcher = undefined;
+  function setConsent(answer) {
+    consented = answer == GRANTED;
+    if (consented) return void sendDue();
+    silence();
+    stop();
+  }
+
+  async function flush() {
+    if (tap.buffered_.length) await load();
+    guard(() => session?.flushSoon(performance.now()));
+    await sendDue();
   }
 
   function stop() {
@@ -298,25 +259,31 @@ function createProbe(options) {
     sendDue().then(silence);
   }
 
-  function listen(target, type, listener) {
-    target.addEventListener(type, listener, true);
-    cleanups.push(() => target.removeEventListener(type, listener, true));
+  function guard(job) {
+    try {
+      return job();
+    } catch {
+      abort();
+    }
+  }
+
+  function abort() {
+    tap.broken_++;
+    silence();
+  }
+
+  function silence() {
+    tap.sink_ = silent;
+    tap.buffered_.length = 0;
+    session = watcher = undefined;
   }
 }
 
-/** A function that adds a listener, and one that calls the listeners. */
-function createChannel() {
-  const callbacks = new Set();
-  return [
-    (callback) => {
-      callbacks.add(callback);
-      return () => callbacks.delete(callback);
-    },
-    // Without a listener no report is made.
-    (make) => {
-      const json = callbacks.size && make();
-      // Two microtasks later the app's own reaction to the read has run.
-      for (const callback of callbacks) queueMicrotask(() => queueMicrotask(() => callback(JSON.parse(json))));
-    },
-  ];
+/** Calls a function of the app. Its errors are reported as the app's. */
+function attempt(job) {
+  try {
+    return job();
+  } catch (error) {
+    reportError(error);
+  }
 }

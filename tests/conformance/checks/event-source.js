@@ -1,9 +1,9 @@
-// EventSource: the object, its events in their order, its end and its next beginning.
+// EventSource: the object, the order of its events, its end, and reconnection.
 
 import { check, hexed } from "../tools.js";
 
-/** What a page hears of these types, up to and with the event that `last` takes. */
-function heard(source, types, last) {
+/** Records events of these types, up to and including the first for which `last` returns true. */
+function recordEvents(source, types, last) {
   const seen = [];
   return new Promise((resolve) => {
     for (const type of types)
@@ -21,25 +21,25 @@ const TYPES = ["open", "message", "delta", "error"];
 const BROKEN = "hex=64617461";
 
 export default [
-  check("EventSource has the same shape", ["EventSource", 1, [0, 1, 2], "length,name,prototype,CONNECTING,OPEN,CLOSED", "function"], () => [
+  check("EventSource keeps its name, length and constants", ["EventSource", 1, [0, 1, 2], "length,name,prototype,CONNECTING,OPEN,CLOSED", "function"], () => [
     EventSource.name,
     EventSource.length,
     [EventSource.CONNECTING, EventSource.OPEN, EventSource.CLOSED],
     `${Object.getOwnPropertyNames(EventSource)}`,
     typeof EventSource,
   ]),
-  check("an EventSource is an instance of it, and of nothing else", [true, true, true, "[object EventSource]", []], (t) => {
+  check("an EventSource has only native properties", [true, true, true, "[object EventSource]", []], (t) => {
     const source = new EventSource(t.play("hold"));
     source.close();
     const { prototype } = EventSource;
     return [source instanceof EventSource, source.constructor == EventSource, Object.getPrototypeOf(source) == prototype, `${source}`, Object.keys(source)];
   }),
-  check("an EventSource without new is refused", "throws TypeError", (t) => t.how(() => EventSource("/"))),
-  check("an EventSource of no address is refused", ["throws TypeError", "throws SyntaxError"], async (t) => [
-    await t.how(() => new EventSource()),
-    await t.how(() => new EventSource("http://[")),
+  check("EventSource() without new throws", "throws TypeError", (t) => t.outcome(() => EventSource("/"))),
+  check("new EventSource() throws without a valid URL", ["throws TypeError", "throws SyntaxError"], async (t) => [
+    await t.outcome(() => new EventSource()),
+    await t.outcome(() => new EventSource("http://[")),
   ]),
-  check("a class may extend EventSource", [true, 1, 2], (t) => {
+  check("a class can extend EventSource", [true, 1, 2], (t) => {
     class Chat extends EventSource {
       turn = 1;
       close() {
@@ -52,16 +52,16 @@ export default [
     chat.close();
     return [chat instanceof Chat && chat.readyState == 2, turn, chat.turn];
   }),
-  check("events come in their order, by their names", ["open 1", 'message {"n":1}', "delta a\nb", 'message {"n":2}', "delta last"], async (t) => {
+  check("events arrive in order, each under its own type", ["open 1", 'message {"n":1}', "delta a\nb", 'message {"n":2}', "delta last"], async (t) => {
     const named = hexed("event: delta\ndata: a\ndata: b\n\n: comment\n\nevent: unheard\ndata: x\n\n");
     const source = new EventSource(t.play(`event ${named} event ${hexed("event: delta\ndata: last\n\n")} hold`));
-    return heard(source, TYPES, ({ data }) => data == "last");
+    return recordEvents(source, TYPES, ({ data }) => data == "last");
   }),
-  check("a server's event may be called error", ["open 1", "error mine", 'message {"n":1}'], async (t) => {
+  check("the server can send an event of type error", ["open 1", "error mine", 'message {"n":1}'], async (t) => {
     const source = new EventSource(t.play(`${hexed("event: error\ndata: mine\n\n")} event hold`));
-    return heard(source, TYPES, ({ type }) => type == "message");
+    return recordEvents(source, TYPES, ({ type }) => type == "message");
   }),
-  check("listeners are called in the order in which they came", ["one", "on", "two", "three"], async (t) => {
+  check("listeners run in the order in which they were added", ["one", "on", "two", "three"], async (t) => {
     const source = new EventSource(t.play("event hold"));
     const seen = [];
     source.addEventListener("message", () => seen.push("one"));
@@ -71,7 +71,7 @@ export default [
     source.close();
     return seen;
   }),
-  check("a listener can be removed, or come once", ["once", "last", "last"], async (t) => {
+  check("removed listeners do not run, and once-listeners run once", ["once", "last", "last"], async (t) => {
     const source = new EventSource(t.play("event event hold"));
     const seen = [];
     const removed = () => seen.push("removed");
@@ -82,7 +82,7 @@ export default [
     source.close();
     return seen;
   }),
-  check("an event is of its source", [true, true, true, "7"], async (t) => {
+  check("an event has its source as target and is trusted", [true, true, true, "7"], async (t) => {
     const source = new EventSource(t.play(`${hexed("id: 7\ndata: x\n\n")} hold`));
     const event = await new Promise((resolve) => {
       source.onmessage = (event) => resolve([event.target == source, event.currentTarget == source, event.isTrusted, event.lastEventId]);
@@ -94,33 +94,33 @@ export default [
     const source = new EventSource(t.play("drip"));
     await once(source, "message");
     source.close();
-    return [source.readyState, await t.end()];
+    return [source.readyState, await t.connectionEnd()];
   }),
   check("close() in a listener closes the connection", "client_closed", async (t) => {
     const source = new EventSource(t.play("drip"));
     source.onmessage = () => source.close();
-    return t.end();
+    return t.connectionEnd();
   }),
-  check("a refusal is an error, and the end", ["error 2"], async (t) =>
-    heard(new EventSource(t.play("event", { status: 500 })), TYPES, () => true)),
-  check("another content type is an error, and the end", ["error 2"], async (t) =>
-    heard(new EventSource(t.play("event", { type: "text/plain" })), TYPES, () => true)),
+  check("status 500 fires error and closes the source", ["error 2"], async (t) =>
+    recordEvents(new EventSource(t.play("event", { status: 500 })), TYPES, () => true)),
+  check("a wrong content type fires error and closes the source", ["error 2"], async (t) =>
+    recordEvents(new EventSource(t.play("event", { type: "text/plain" })), TYPES, () => true)),
   check("a source reconnects with its last id after the end", ["open 1", "message x", "error 0", "open 1", "message x", 2, "7"], async (t) => {
     const source = new EventSource(t.play(hexed("retry: 10\nid: 7\ndata: x\n\n")));
     let messages = 0;
-    const seen = await heard(source, TYPES, ({ type }) => type == "message" && ++messages == 2);
-    const { requests, headers } = await t.log();
+    const seen = await recordEvents(source, TYPES, ({ type }) => type == "message" && ++messages == 2);
+    const { requests, headers } = await t.serverLog();
     return [...seen, requests, Object.fromEntries(headers)["last-event-id"]];
   }),
   check("an incomplete event is not dispatched", ["open 1", 'message {"n":1}', "error 0"], async (t) =>
-    heard(new EventSource(t.play(`event ${BROKEN}`)), TYPES, ({ type }) => type == "error")),
-  check("an EventSource says its address and its credentials", [true, true, false], (t) => {
+    recordEvents(new EventSource(t.play(`event ${BROKEN}`)), TYPES, ({ type }) => type == "error")),
+  check("an EventSource exposes url and withCredentials", [true, true, false], (t) => {
     const [one, two] = [new EventSource(t.play("hold"), { withCredentials: true }), new EventSource(t.play("hold"))];
     one.close();
     two.close();
     return [one.url.endsWith(t.play("hold")), one.withCredentials, two.withCredentials];
   }),
-  check("an event that the app makes is heard", ["message", "mine"], (t) => {
+  check("listeners receive events that the app dispatches", ["message", "mine"], (t) => {
     const source = new EventSource(t.play("hold"));
     const seen = [];
     source.onmessage = ({ type }) => seen.push(type);

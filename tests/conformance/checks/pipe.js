@@ -1,11 +1,11 @@
-// Pipes carry every byte, end as they should, and refuse what they refuse.
+// Pipes carry every byte, end natively, and refuse invalid arguments.
 
 import { check, events } from "../tools.js";
 
-/** "hello hello", deflated. */
+/** "hello hello", compressed with deflate. */
 const HELLO = "cb48cdc9c957c8009100";
 
-/** A sink that keeps the text, and says how it ended. */
+/** A sink that records the text and how it ended. */
 function sink(more) {
   const kept = { text: "", ended: "open" };
   const decoder = new TextDecoder();
@@ -19,18 +19,18 @@ function sink(more) {
 }
 
 export default [
-  check("pipeTo carries all bytes, closes the sink and lets go", [null, events(3), "closed", false, false], async (t) => {
+  check("pipeTo carries all bytes, closes the sink and unlocks", [null, events(3), "closed", false, false], async (t) => {
     const { body } = await t.open("event event event");
     const to = sink();
     const result = await body.pipeTo(to.stream);
     return [result ?? null, to.text, to.ended, body.locked, to.stream.locked];
   }),
-  check("pipeTo locks while it runs", [true, true], async (t) => {
+  check("pipeTo locks the body while it runs", [true, true], async (t) => {
     const { body } = await t.open("event gate");
     const to = sink();
     const piped = body.pipeTo(to.stream);
     const during = [body.locked, to.stream.locked];
-    await t.go();
+    await t.openGate();
     await piped;
     return during;
   }),
@@ -44,67 +44,67 @@ export default [
     const failing = new WritableStream({
       start: (controller) => controller.error(t.reason),
     });
-    const how = await t.how(() => body.pipeTo(failing, { preventCancel: true }));
-    return [how, new TextDecoder().decode((await body.getReader().read()).value)];
+    const outcome = await t.outcome(() => body.pipeTo(failing, { preventCancel: true }));
+    return [outcome, new TextDecoder().decode((await body.getReader().read()).value)];
   }),
   check("preventAbort leaves the sink open when the body fails", "open", async (t) => {
     const { body } = await t.open("event cut");
     const to = sink();
-    await t.how(() => body.pipeTo(to.stream, { preventAbort: true, preventClose: true }));
+    await t.outcome(() => body.pipeTo(to.stream, { preventAbort: true, preventClose: true }));
     return to.ended;
   }),
-  check("a failing body aborts the sink with the app's error", ["rejects TypeError", "TypeError"], async (t) => {
+  check("a failing body aborts the sink with the error of pipeTo", ["rejects TypeError", "TypeError"], async (t) => {
     const { body } = await t.open("event cut");
     const to = sink();
-    return [await t.how(() => body.pipeTo(to.stream)), to.ended];
+    return [await t.outcome(() => body.pipeTo(to.stream)), to.ended];
   }, { differs: { WebKit: ["resolves", "closed"] } }),
   check("a sink that fails later rejects the pipe with its reason", ["rejects the reason", false], async (t) => {
     const { body } = await t.open("event hold");
     const to = sink({ write: () => Promise.reject(t.reason) });
-    return [await t.how(() => body.pipeTo(to.stream)), body.locked];
+    return [await t.outcome(() => body.pipeTo(to.stream)), body.locked];
   }),
   check("pipeTo refuses a missing sink, and the body stays readable", ["rejects TypeError", false, events(1)], async (t) => {
     const { body } = await t.open("event");
-    const how = await t.how(() => body.pipeTo({}));
-    return [how, body.locked, await t.read(body)];
+    const outcome = await t.outcome(() => body.pipeTo({}));
+    return [outcome, body.locked, await t.readAll(body)];
   }),
   check("pipeTo refuses a locked sink, and the body stays readable", ["rejects TypeError", false, events(1)], async (t) => {
     const { body } = await t.open("event");
     const to = sink().stream;
     to.getWriter();
-    const how = await t.how(() => body.pipeTo(to));
-    return [how, body.locked, await t.read(body)];
+    const outcome = await t.outcome(() => body.pipeTo(to));
+    return [outcome, body.locked, await t.readAll(body)];
   }),
   check("pipeTo refuses a bad signal, and the body stays readable", ["rejects TypeError", false, events(1)], async (t) => {
     const { body } = await t.open("event");
-    const how = await t.how(() => body.pipeTo(sink().stream, { signal: {} }));
-    return [how, body.locked, await t.read(body)];
+    const outcome = await t.outcome(() => body.pipeTo(sink().stream, { signal: {} }));
+    return [outcome, body.locked, await t.readAll(body)];
   }),
-  check("pipeTo without arguments is refused", ["rejects TypeError", false], async (t) => {
+  check("pipeTo without arguments rejects", ["rejects TypeError", false], async (t) => {
     const { body } = await t.open("event");
-    return [await t.how(() => body.pipeTo()), body.locked];
+    return [await t.outcome(() => body.pipeTo()), body.locked];
   }),
   check("pipeThrough carries all text", events(3), async (t) =>
-    t.read((await t.open("event event event")).body.pipeThrough(new TextDecoderStream()))),
-  check("pipeThrough gives back the readable side itself", true, async (t) => {
+    t.readAll((await t.open("event event event")).body.pipeThrough(new TextDecoderStream()))),
+  check("pipeThrough returns the readable side itself", true, async (t) => {
     const pair = new TransformStream();
     return (await t.open("event")).body.pipeThrough(pair) === pair.readable;
   }),
-  check("pipeThrough locks at once, and lets go at the end", [true, events(1), false], async (t) => {
+  check("pipeThrough locks the body at once and unlocks it at the end", [true, events(1), false], async (t) => {
     const { body } = await t.open("event");
     const through = body.pipeThrough(new TransformStream());
     const { locked } = body;
-    const text = await t.read(through);
+    const text = await t.readAll(through);
     await t.settle();
     return [locked, text, body.locked];
   }),
   check("two pipes in a row carry all text", events(2).toUpperCase(), async (t) => {
     const upper = new TransformStream({ transform: (text, to) => to.enqueue(text.toUpperCase()) });
-    return t.read((await t.open("event event")).body.pipeThrough(new TextDecoderStream()).pipeThrough(upper));
+    return t.readAll((await t.open("event event")).body.pipeThrough(new TextDecoderStream()).pipeThrough(upper));
   }),
-  check("pipeThrough decompresses", "hello hello", async (t) => {
+  check("pipeThrough with DecompressionStream carries all text", "hello hello", async (t) => {
     const { body } = await t.open(`hex=${HELLO}`, {}, { type: "application/octet-stream" });
-    return t.read(body.pipeThrough(new DecompressionStream("deflate-raw")).pipeThrough(new TextDecoderStream()));
+    return t.readAll(body.pipeThrough(new DecompressionStream("deflate-raw")).pipeThrough(new TextDecoderStream()));
   }),
   ...[
     ["nothing", () => undefined],
@@ -113,36 +113,36 @@ export default [
     ["only a writable side", () => ({ writable: new WritableStream() })],
     ["sides that are no streams", () => ({ readable: {}, writable: {} })],
   ].map(([what, pair]) =>
-    check(`pipeThrough refuses ${what} without effect`, ["throws TypeError", false, events(1)], async (t) => {
+    check(`pipeThrough refuses ${what}, and the body stays readable`, ["throws TypeError", false, events(1)], async (t) => {
       const { body } = await t.open("event");
-      const how = await t.how(() => body.pipeThrough(pair()));
-      return [how, body.locked, await t.read(body)];
+      const outcome = await t.outcome(() => body.pipeThrough(pair()));
+      return [outcome, body.locked, await t.readAll(body)];
     }),
   ),
-  check("pipeThrough refuses a locked writable side without effect", ["throws TypeError", false, events(1)], async (t) => {
+  check("pipeThrough refuses a locked sink, and the body is unlocked", ["throws TypeError", false, events(1)], async (t) => {
     const { body } = await t.open("event");
     const pair = new TransformStream();
     pair.writable.getWriter();
-    const how = await t.how(() => body.pipeThrough(pair));
-    return [how, body.locked, await t.read(body)];
+    const outcome = await t.outcome(() => body.pipeThrough(pair));
+    return [outcome, body.locked, await t.readAll(body)];
   }),
-  check("a pipe that is called on another stream pipes that one", "other", async (t) => {
+  check("a pipe method called on another stream pipes that stream", "other", async (t) => {
     const { body } = await t.open("event");
     const other = new Response("other").body;
-    return t.read(body.pipeThrough.call(other, new TextDecoderStream()));
+    return t.readAll(body.pipeThrough.call(other, new TextDecoderStream()));
   }),
-  check("a pipe is stopped by its own signal, with the reason", ["rejects the reason", "the reason", false], async (t) => {
+  check("a pipe's own signal stops it with the reason", ["rejects the reason", "the reason", false], async (t) => {
     const { body } = await t.open("event hold");
     const controller = new AbortController();
     let aborted;
-    const to = new WritableStream({ abort: (reason) => void (aborted = t.named(reason)) });
-    const how = t.how(() => body.pipeTo(to, { signal: controller.signal }));
+    const to = new WritableStream({ abort: (reason) => void (aborted = t.errorName(reason)) });
+    const outcome = t.outcome(() => body.pipeTo(to, { signal: controller.signal }));
     await t.settle();
     controller.abort(t.reason);
-    return [await how, aborted, body.locked];
+    return [await outcome, aborted, body.locked];
   }, { tooLongMs: 8000, differs: { WebKit: "did not end" } }),
-  check("a signal that has aborted before stops the pipe", "rejects the reason", async (t) => {
+  check("a signal aborted in advance stops the pipe", "rejects the reason", async (t) => {
     const { body } = await t.open("event hold");
-    return t.how(() => body.pipeTo(sink().stream, { signal: AbortSignal.abort(t.reason) }));
+    return t.outcome(() => body.pipeTo(sink().stream, { signal: AbortSignal.abort(t.reason) }));
   }),
 ];

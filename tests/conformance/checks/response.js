@@ -1,4 +1,4 @@
-// The Response and its body are the browser's own, and look like it.
+// The response and its body are native objects with native properties.
 
 import { check, events } from "../tools.js";
 
@@ -15,28 +15,28 @@ export default [
     const response = await t.open("event");
     return response.body === response.body;
   }),
-  check("url, type, redirected, status, statusText, ok", [true, "basic", false, 201, "Scripted", true], async (t) => {
+  check("the response's fields have their native values", [true, "basic", false, 201, "Scripted", true], async (t) => {
     const address = t.play("event", { status: 201 });
     const { url, type, redirected, status, statusText, ok } = await fetch(address);
     return [url === location.origin + address, type, redirected, status, statusText, ok];
   }),
-  check("nothing of the response or its body can be enumerated", [[], [], "{}", []], async (t) => {
+  check("the response and its body have no enumerable own properties", [[], [], "{}", []], async (t) => {
     const response = await t.open("event");
     const inherited = [];
     for (const name in response.body) if (Object.hasOwn(response.body, name)) inherited.push(name);
     return [Object.keys(response), Object.keys(response.body), JSON.stringify(response), inherited];
   }),
-  check("getters of the prototype accept it", [200, "basic", true, false], async (t) => {
+  check("getters of Response.prototype accept the response", [200, "basic", true, false], async (t) => {
     const response = await t.open("event");
     const get = (name) => Object.getOwnPropertyDescriptor(Response.prototype, name).get.call(response);
     return [get("status"), get("type"), get("body") === response.body, get("bodyUsed")];
   }),
-  check("methods of the prototype accept it", [events(2), events(2)], async (t) => {
+  check("methods of Response.prototype accept the response", [events(2), events(2)], async (t) => {
     const response = await t.open("event event");
     const copy = Response.prototype.clone.call(response);
     return [await Response.prototype.text.call(response), await Response.prototype.text.call(copy)];
   }),
-  check("methods keep their names and lengths", "same", async (t) => {
+  check("methods of response and body keep their names and lengths", "same", async (t) => {
     const response = await t.open("event");
     const natives = [Response.prototype, ReadableStream.prototype];
     const differing = [response, response.body].flatMap((object, at) =>
@@ -56,11 +56,11 @@ export default [
     );
     return differing.length ? differing : "same";
   }),
-  check("headers can be read, and not be changed", ["b", true, "throws TypeError"], async (t) => {
+  check("the app can read the headers and not change them", ["b", true, "throws TypeError"], async (t) => {
     const { headers } = await t.open("event", {}, { headers: { "x-a": "b" } });
-    return [headers.get("x-a"), [...headers.keys()].includes("content-type"), await t.how(() => headers.set("x-a", "c"))];
+    return [headers.get("x-a"), [...headers.keys()].includes("content-type"), await t.outcome(() => headers.set("x-a", "c"))];
   }),
-  check("bodyUsed tells whether it was read", [false, false, true], async (t) => {
+  check("bodyUsed becomes true with the first read", [false, false, true], async (t) => {
     const response = await t.open("event");
     const before = response.bodyUsed;
     const reader = response.body.getReader();
@@ -68,16 +68,16 @@ export default [
     await reader.read();
     return [before, locked, response.bodyUsed];
   }),
-  check("a response cannot be cloned as structured data", "throws DataCloneError", async (t) => {
+  check("structuredClone refuses a response", "throws DataCloneError", async (t) => {
     const response = await t.open("event");
-    return t.how(() => structuredClone(response));
+    return t.outcome(() => structuredClone(response));
   }),
-  check("a clone looks like it", [true, true, "basic", 200, false], async (t) => {
+  check("a clone has the fields of its original and another body", [true, true, "basic", 200, false], async (t) => {
     const response = await t.open("event");
     const copy = response.clone();
     return [copy instanceof Response, copy.url === response.url, copy.type, copy.status, copy.body === response.body];
   }),
-  check("constructors are the browser's", ["Response", "ReadableStream"], async (t) => {
+  check("constructor is the native one of response and body", ["Response", "ReadableStream"], async (t) => {
     const response = await t.open("event");
     return [response.constructor.name, response.body.constructor.name];
   }),

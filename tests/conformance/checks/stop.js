@@ -1,12 +1,12 @@
-// When the app stops reading, the server's connection closes: the model stops generating.
+// When the app cancels, the server's connection closes, so that the model stops generating.
 
 import { UNSUPPORTED, check, events } from "../tools.js";
 
-/** An answer without an end, of which the first event has been read. */
+/** An endless response whose first event has been read. */
 async function started(t, steps = "drip") {
   const { body } = await t.open(steps);
   const reader = body.getReader();
-  await t.first(reader);
+  await t.firstEvent(reader);
   return { body, reader };
 }
 
@@ -15,27 +15,27 @@ const CLOSED = "client_closed";
 export default [
   check("reader.cancel() closes the connection", ["resolves", CLOSED], async (t) => {
     const { reader } = await started(t);
-    return [await t.how(() => reader.cancel()), await t.end()];
+    return [await t.outcome(() => reader.cancel()), await t.connectionEnd()];
   }),
-  check("reader.cancel() while a read waits ends that read", [{ done: true }, CLOSED], async (t) => {
-    // Nothing comes that the read could be given, until it has ended.
+  check("reader.cancel() ends a pending read", [{ done: true }, CLOSED], async (t) => {
+    // The gate keeps the next event back, so that only the cancel can end the read.
     const { reader } = await started(t, "event gate drip");
     const waiting = reader.read();
     await reader.cancel();
     const result = await waiting;
-    await t.go();
-    return [result, await t.end()];
+    await t.openGate();
+    return [result, await t.connectionEnd()];
   }),
   check("body.cancel() before any read closes the connection", ["resolves", CLOSED], async (t) => {
     const { body } = await t.open("drip");
-    return [await t.how(() => body.cancel()), await t.end()];
+    return [await t.outcome(() => body.cancel()), await t.connectionEnd()];
   }),
-  check("body.cancel() after releasing closes the connection", ["resolves", CLOSED], async (t) => {
+  check("body.cancel() after releaseLock() closes the connection", ["resolves", CLOSED], async (t) => {
     const { body, reader } = await started(t);
     reader.releaseLock();
-    return [await t.how(() => body.cancel(t.reason)), await t.end()];
+    return [await t.outcome(() => body.cancel(t.reason)), await t.connectionEnd()];
   }),
-  check("cancel of a reader with its own buffer closes the connection", CLOSED, async (t) => {
+  check("cancel() of a BYOB reader closes the connection", CLOSED, async (t) => {
     const { body } = await t.open("drip");
     let reader;
     try {
@@ -45,102 +45,102 @@ export default [
     }
     await reader.read(new Uint8Array(8));
     await reader.cancel();
-    return t.end();
+    return t.connectionEnd();
   }, { differs: { WebKit: UNSUPPORTED } }),
-  check("break closes the connection", [CLOSED, false], async (t) => {
+  check("a break out of an iteration closes the connection", [CLOSED, false], async (t) => {
     const { body } = await t.open("drip");
     if (!body[Symbol.asyncIterator]) return UNSUPPORTED;
     for await (const chunk of body) if (chunk) break;
-    return [await t.end(), body.locked];
+    return [await t.connectionEnd(), body.locked];
   }, { differs: { WebKit: UNSUPPORTED } }),
-  check("an error thrown in the loop closes the connection", ["the reason", CLOSED], async (t) => {
+  check("an error thrown in an iteration closes the connection", ["the reason", CLOSED], async (t) => {
     const { body } = await t.open("drip");
     if (!body[Symbol.asyncIterator]) return UNSUPPORTED;
     const thrown = await (async () => {
       for await (const chunk of body) if (chunk) throw t.reason;
-    })().catch(t.named);
-    return [thrown, await t.end()];
+    })().catch(t.errorName);
+    return [thrown, await t.connectionEnd()];
   }, { differs: { WebKit: UNSUPPORTED } }),
-  check("cancel behind a pipe closes the connection", CLOSED, async (t) => {
+  check("cancel() behind a pipe closes the connection", CLOSED, async (t) => {
     const reader = (await t.open("drip")).body.pipeThrough(new TextDecoderStream()).getReader();
     await reader.read();
     await reader.cancel();
-    return t.end();
+    return t.connectionEnd();
   }),
-  check("cancel behind two pipes closes the connection", CLOSED, async (t) => {
+  check("cancel() behind two pipes closes the connection", CLOSED, async (t) => {
     const { body } = await t.open("drip");
     const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(new TransformStream()).getReader();
     await reader.read();
     await reader.cancel(t.reason);
-    return t.end();
+    return t.connectionEnd();
   }),
   check("a failing sink closes the connection", ["rejects the reason", CLOSED], async (t) => {
     const { body } = await t.open("drip");
     const failing = new WritableStream({ write: () => Promise.reject(t.reason) });
-    return [await t.how(() => body.pipeTo(failing)), await t.end()];
+    return [await t.outcome(() => body.pipeTo(failing)), await t.connectionEnd()];
   }),
-  check("a stopped pipe closes the connection", CLOSED, async (t) => {
+  check("a pipe that its signal stops closes the connection", CLOSED, async (t) => {
     const { body } = await t.open("drip");
     const controller = new AbortController();
-    const how = t.how(() => body.pipeTo(new WritableStream(), { signal: controller.signal }));
+    const outcome = t.outcome(() => body.pipeTo(new WritableStream(), { signal: controller.signal }));
     await t.settle();
     controller.abort();
-    await how;
-    return t.end();
+    await outcome;
+    return t.connectionEnd();
   }),
   check("cancelling both branches of a tee closes the connection", ["resolves", "resolves", CLOSED], async (t) => {
     const branches = (await t.open("drip")).body.tee();
-    const hows = await Promise.all(branches.map((branch) => t.how(() => branch.cancel())));
-    return [...hows, await t.end()];
+    const outcomes = await Promise.all(branches.map((branch) => t.outcome(() => branch.cancel())));
+    return [...outcomes, await t.connectionEnd()];
   }),
   check("cancelling original and clone closes the connection", CLOSED, async (t) => {
     const response = await t.open("drip");
     const copy = response.clone();
     await Promise.all([response.body.cancel(), copy.body.cancel()]);
-    return t.end();
+    return t.connectionEnd();
   }),
-  check("one branch of a tee keeps the connection open", [null, events(2)], async (t) => {
+  check("an uncancelled branch of a tee keeps the connection open", [null, events(2)], async (t) => {
     const [one, two] = (await t.open("event gate event")).body.tee();
     const reader = one.getReader();
     await reader.read();
     void reader.cancel();
     await t.settle();
-    const { end } = await t.log();
-    await t.go();
-    return [end, await t.read(two)];
+    const { end } = await t.serverLog();
+    await t.openGate();
+    return [end, await t.readAll(two)];
   }),
-  check("cancelling twice is fine", ["resolves", "resolves"], async (t) => {
+  check("a second cancel() resolves", ["resolves", "resolves"], async (t) => {
     const { reader } = await started(t);
-    return [await t.how(() => reader.cancel()), await t.how(() => reader.cancel())];
+    return [await t.outcome(() => reader.cancel()), await t.outcome(() => reader.cancel())];
   }),
-  check("cancelling after the end is fine", "resolves", async (t) => {
+  check("cancel() after the end resolves", "resolves", async (t) => {
     const reader = (await t.open("event")).body.getReader();
     await t.drain(reader);
-    return t.how(() => reader.cancel());
+    return t.outcome(() => reader.cancel());
   }),
-  check("cancelling resolves to nothing", [true, true], async (t) => {
+  check("cancel() resolves with undefined", [true, true], async (t) => {
     const { reader } = await started(t);
     const other = await fetch(t.play("drip", {}, "b"));
     return [(await reader.cancel(1)) === undefined, (await other.body.cancel(1)) === undefined];
   }),
-  check("after a cancel, reads are done and closed resolves", [{ done: true }, "resolves"], async (t) => {
+  check("cancel() makes later reads done and resolves closed", [{ done: true }, "resolves"], async (t) => {
     const { reader } = await started(t);
     await reader.cancel();
-    return [await reader.read(), await t.how(() => reader.closed)];
+    return [await reader.read(), await t.outcome(() => reader.closed)];
   }),
-  check("releasing does not close the connection", null, async (t) => {
+  check("releaseLock() keeps the connection open", null, async (t) => {
     const { reader } = await started(t);
     reader.releaseLock();
     await t.settle();
-    return (await t.log()).end;
+    return (await t.serverLog()).end;
   }),
-  check("a page that goes away closes the connection", CLOSED, async (t) => {
-    // A frame in the frame, with the same SDK in it.
+  check("a removed frame closes the connection", CLOSED, async (t) => {
+    // A nested frame with the same SDK.
     const inner = document.createElement("iframe");
     inner.src = `/inner.html?${new URLSearchParams({ play: t.play("drip"), sdk: t.sdkName })}`;
     document.body.append(inner);
     await new Promise((resolve) => window.addEventListener("message", resolve, { once: true }));
     inner.remove();
-    return t.end();
+    return t.connectionEnd();
   }),
 ];

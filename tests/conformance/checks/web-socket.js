@@ -1,10 +1,10 @@
-// WebSocket: the object, misuse, a refusal, and what a page hears of a server that says what it was told.
+// WebSocket: the object, its errors, and its events with a server that echoes each message.
 
 import { check } from "../tools.js";
 
-/** The suite's server, which answers as to any request. */
-const NOBODY = `ws://${location.host}/log/socket`;
-/** And where it speaks WebSocket. */
+/** An HTTP address of the suite's server, which refuses WebSockets. */
+const NO_SOCKET = `ws://${location.host}/log/socket`;
+/** The echo server. */
 const ECHO = `ws://${location.host}/socket/echo`;
 
 async function opened(protocols = []) {
@@ -18,37 +18,37 @@ const once = (target, type) => new Promise((resolve) => target.addEventListener(
 const closed = ({ code, reason, wasClean }) => `close ${code} ${reason} ${wasClean}`;
 
 export default [
-  check("WebSocket has the same shape", ["WebSocket", 1, [0, 1, 2, 3], "function"], () => [
+  check("WebSocket keeps its name, length and constants", ["WebSocket", 1, [0, 1, 2, 3], "function"], () => [
     WebSocket.name,
     WebSocket.length,
     ["CONNECTING", "OPEN", "CLOSING", "CLOSED"].map((name) => WebSocket[name]),
     typeof WebSocket,
   ]),
-  check("a socket is an instance of it, and of nothing else", [true, true, true, "[object WebSocket]", []], () => {
-    const socket = new WebSocket(NOBODY);
+  check("a WebSocket has only native properties", [true, true, true, "[object WebSocket]", []], () => {
+    const socket = new WebSocket(NO_SOCKET);
     socket.close();
     const { prototype } = WebSocket;
     return [socket instanceof WebSocket, socket.constructor == WebSocket, Object.getPrototypeOf(socket) == prototype, `${socket}`, Object.keys(socket)];
   }),
-  check("a class may extend WebSocket", [true, 2], () => {
+  check("a class can extend WebSocket", [true, 2], () => {
     class Chat extends WebSocket {}
-    const chat = new Chat(NOBODY);
+    const chat = new Chat(NO_SOCKET);
     chat.close();
     return [chat instanceof Chat, chat.readyState];
   }),
-  check("misuse of a socket is refused", ["throws TypeError", "throws SyntaxError", "throws InvalidStateError", "throws TypeError"], async (t) => {
-    const socket = new WebSocket(NOBODY);
-    const hows = [
-      await t.how(() => WebSocket(NOBODY)),
-      await t.how(() => new WebSocket("http://[")),
-      await t.how(() => socket.send("too early")),
-      await t.how(() => new WebSocket()),
+  check("wrong calls of a WebSocket throw the native errors", ["throws TypeError", "throws SyntaxError", "throws InvalidStateError", "throws TypeError"], async (t) => {
+    const socket = new WebSocket(NO_SOCKET);
+    const outcomes = [
+      await t.outcome(() => WebSocket(NO_SOCKET)),
+      await t.outcome(() => new WebSocket("http://[")),
+      await t.outcome(() => socket.send("too early")),
+      await t.outcome(() => new WebSocket()),
     ];
     socket.close();
-    return hows;
+    return outcomes;
   }),
-  check("a socket that is refused fails in order", ["error", "close 1006 false", 3], async () => {
-    const socket = new WebSocket(NOBODY);
+  check("a refused connection fires error, then close", ["error", "close 1006 false", 3], async () => {
+    const socket = new WebSocket(NO_SOCKET);
     const seen = [];
     socket.onerror = () => seen.push("error");
     await new Promise((resolve) => {
@@ -56,7 +56,7 @@ export default [
     });
     return [...seen, socket.readyState];
   }),
-  check("texts and bytes come back as they were sent, in order", ["a", "3 bytes", "", "ü\n"], async () => {
+  check("text and binary messages return unchanged and in order", ["a", "3 bytes", "", "ü\n"], async () => {
     const socket = await opened();
     const seen = [];
     const all = new Promise((resolve) => {
@@ -67,14 +67,14 @@ export default [
     socket.close();
     return seen;
   }),
-  check("an event of a socket is the browser's own", ["message", true, true, true, "", "MessageEvent"], async () => {
+  check("a message event is a native, trusted event of its socket", ["message", true, true, true, "", "MessageEvent"], async () => {
     const socket = await opened();
     socket.send("a");
     const event = await once(socket, "message");
     socket.close();
     return [event.type, event.isTrusted, event.target == socket, event.origin == ECHO.slice(0, ECHO.indexOf("/socket")), event.lastEventId, event.constructor.name];
   }),
-  check("listeners of a socket hear in the order in which they came", ["first", "handler", "object", "last"], async () => {
+  check("listeners run in the order in which they were added", ["first", "handler", "object", "last"], async () => {
     const socket = await opened();
     const seen = [];
     socket.addEventListener("message", () => seen.push("first"));
@@ -89,7 +89,7 @@ export default [
     socket.close();
     return [...seen, "last"];
   }),
-  check("a listener of a socket may stop those after it", ["first"], async () => {
+  check("stopImmediatePropagation() stops the listeners after it", ["first"], async () => {
     const socket = await opened();
     const seen = [];
     socket.addEventListener("message", (event) => {
@@ -102,7 +102,7 @@ export default [
     await once(socket, "close");
     return seen;
   }),
-  check("a throwing socket listener is reported and stops no other", ["Error: broken", "second", "a"], async () => {
+  check("a throwing listener is reported and does not stop others", ["Error: broken", "second", "a"], async () => {
     const socket = await opened();
     const seen = [];
     window.addEventListener("error", (event) => {
@@ -118,34 +118,34 @@ export default [
     socket.close();
     return [...seen, data];
   }),
-  check("a socket closed by the server has its code and reason", ["close 4001 that was all true", 3], async () => {
+  check("a close by the server delivers its code and reason", ["close 4001 that was all true", 3], async () => {
     const socket = await opened();
     socket.send("close 4001 that was all");
     return [closed(await once(socket, "close")), socket.readyState];
   }),
-  check("a socket closed by the app has its code and reason", ["returns", 2, "close 3001 enough true", "returns"], async (t) => {
+  check("a close by the app delivers its code and reason", ["returns", 2, "close 3001 enough true", "returns"], async (t) => {
     const socket = await opened();
-    const how = await t.how(() => socket.close(3001, "enough"));
+    const outcome = await t.outcome(() => socket.close(3001, "enough"));
     const { readyState } = socket;
     const end = closed(await once(socket, "close"));
-    return [how, readyState, end, await t.how(() => socket.send("too late"))];
+    return [outcome, readyState, end, await t.outcome(() => socket.send("too late"))];
   }),
-  check("a broken socket connection is reported as broken", ["close 1006  false"], async () => {
+  check("a dropped connection fires close with code 1006", ["close 1006  false"], async () => {
     const socket = await opened();
     socket.send("drop");
     return [closed(await once(socket, "close"))];
   }),
-  check("a socket speaks the protocol that was agreed", ["chat", "", ""], async () => {
+  check("protocol is the one that client and server agreed on", ["chat", "", ""], async () => {
     const socket = await opened(["chat", "talk"]);
     socket.close();
     return [socket.protocol, socket.extensions, (await opened()).protocol];
   }),
-  check("send() of a socket returns nothing and leaves no backlog", ["returns", true, 0], async (t) => {
+  check("send() returns undefined and leaves bufferedAmount at 0", ["returns", true, 0], async (t) => {
     const socket = await opened();
-    const how = await t.how(() => socket.send("a"));
+    const outcome = await t.outcome(() => socket.send("a"));
     const nothing = socket.send("b") === undefined;
     for (const type of ["message", "message"]) await once(socket, type);
     socket.close();
-    return [how, nothing, socket.bufferedAmount];
+    return [outcome, nothing, socket.bufferedAmount];
   }),
 ];

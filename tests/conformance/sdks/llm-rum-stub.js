@@ -1,3 +1,3 @@
-// The inline stub alone, as it is before the probe has loaded.
+// The inline stub alone, as in a page whose probe has not loaded yet.
 
 import "/probe/stub.js";

@@ -14,10 +14,10 @@ export function uninstall() {
   probe.stop();
 }
 
-/** Until what was reported has been sent. */
+/** Resolves when all reports have been sent. */
 export const flush = () => probe.flush();
 
-/** Until a stream has been reported, which takes the compiled part: before that the tap only queues. */
+/** Resolves after the first stream report: by then the Wasm has loaded. Before it the tap only buffers. */
 export async function ready() {
   const reported = new Promise((resolve) => {
     const off = probe.onStreamEnd(() => resolve(off()));

@@ -1,15 +1,14 @@
-// An app that does what a program says, one step after the other, and writes down what it sees.
+// Runs the steps of a program as an app would, and records the result of each.
 
-/** A step's target is the latest thing of its kind, or one before it. */
+/** The target of a step: one of the three latest objects of its kind. */
 const latest = (list, on) => list[list.length - 1 - (on % Math.min(list.length, 3))];
 
 const BODY_METHODS = ["text", "json", "arrayBuffer", "blob", "bytes", "formData", "text", "json"];
 const UNSUPPORTED = "unsupported";
 
 /**
- * `id` tells the requests of this run apart; `ask` is a fetch that no SDK sees. What `notes` holds at the end
- * is compared: of each span between two pauses what settled in it, since a promise may settle some
- * microtasks later with an SDK than without.
+ * `id` distinguishes the requests of this run, and no SDK sees `ask`. The comparison takes `notes`: the results that
+ * settled between two pauses, sorted. With an SDK a promise may settle some microtasks later than without.
  */
 export async function runApp({ answers, steps }, id, ask) {
   const responses = [];
@@ -52,20 +51,20 @@ export async function runApp({ answers, steps }, id, ask) {
     drain: (on) => drain(latest(readers, on)),
     closed: (on) => latest(readers, on)?.closed,
     release: (on) => latest(readers, on)?.releaseLock(),
-    cancelReader: (on, how) => latest(readers, on)?.cancel(...because(how)),
-    cancelStream: (on, how) => stream(on)?.cancel(...because(how)),
+    cancelReader: (on, how) => latest(readers, on)?.cancel(...reasonFor(how)),
+    cancelStream: (on, how) => stream(on)?.cancel(...reasonFor(how)),
     tee: (on) => stream(on)?.tee(),
     clone: (on) => latest(responses, on)?.clone(),
     values: (on, how) => (canIterate ? stream(on)?.values(how & 1 ? { preventCancel: true } : undefined) : UNSUPPORTED),
     iterator: (on) => (canIterate ? stream(on)?.[Symbol.asyncIterator]() : UNSUPPORTED),
     next: (on) => latest(iterators, on)?.next(),
-    return: (on, how) => latest(iterators, on)?.return(...because(how)),
+    return: (on, how) => latest(iterators, on)?.return(...reasonFor(how)),
     whole: (on, how) => latest(responses, on)?.[BODY_METHODS[how % BODY_METHODS.length]](),
-    pipeThrough: (on, how) => given(on)?.pipeThrough(how & 1 ? new TransformStream() : slowly(), pipeOptions(how)),
-    pipeTo: (on, how) => given(on)?.pipeTo(sink(how), pipeOptions(how)),
-    wrap: (on) => stream(on) && new Response(given(on)),
+    pipeThrough: (on, how) => takeStream(on)?.pipeThrough(how & 1 ? new TransformStream() : slowTransform(), pipeOptions(how)),
+    pipeTo: (on, how) => takeStream(on)?.pipeTo(sink(how), pipeOptions(how)),
+    wrap: (on) => stream(on) && new Response(takeStream(on)),
     transfer: (on) => (isWebKit ? UNSUPPORTED : stream(on) && transferred(stream(on))),
-    abort: (on, how) => latest(controllers, on)?.abort(...because(how)),
+    abort: (on, how) => latest(controllers, on)?.abort(...reasonFor(how)),
   };
 
   for (const [at, { name, on, how }] of steps.entries()) {
@@ -73,7 +72,7 @@ export async function runApp({ answers, steps }, id, ask) {
     else if (name == "pause") await Promise.resolve();
     else note(`${at} ${name}`, () => run[name](on, how));
   }
-  // Every gate there is, and time for what comes through it.
+  // Open every gate, and wait for the bytes behind it.
   const gates = Math.max(0, ...answers.slice(0, controllers.length).map(({ steps }) => steps.split("gate").length - 1));
   for (let gate = 0; gate < gates; gate++) {
     for (const at of controllers.keys()) await go(at);
@@ -84,9 +83,9 @@ export async function runApp({ answers, steps }, id, ask) {
   await settle();
   removeEventListener("unhandledrejection", onUnhandled);
   const logs = await Promise.all(Array.from(controllers.keys(), async (at) => (await ask(`/log/${id}-${at}`)).json()));
-  // Of a connection that the server left to the client, it does not know when the client had it closed.
+  // The time of a close by the client is not compared: the server does not know it.
   const ends = logs.map(({ end, requests, body, method }) => [end, requests, body.length, method]);
-  return { notes: notes.map((span) => span.map(withOneDrip)), ends };
+  return { notes: notes.map((span) => span.map(mergeDrips)), ends };
 
   function note(what, job) {
     let result;
@@ -95,10 +94,10 @@ export async function runApp({ answers, steps }, id, ask) {
     } catch (error) {
       return span.push(`${what} throws ${named(error)}`);
     }
-    if (typeof result?.then != "function") return span.push(`${what} gives ${told(result)}`);
+    if (typeof result?.then != "function") return span.push(`${what} gives ${describe(result)}`);
     span.push(`${what} begins`);
     result.then(
-      (value) => span.push(`${what} resolves ${told(value)}`),
+      (value) => span.push(`${what} resolves ${describe(value)}`),
       (error) => span.push(`${what} rejects ${named(error)}`),
     );
   }
@@ -108,17 +107,17 @@ export async function runApp({ answers, steps }, id, ask) {
   }
 
   /**
-   * A stream for a pipe or another response. With an SDK a pipe may let go of it earlier or later, where its other
-   * end takes nothing more, and engines differ in whether a response locks it; nobody but these two is to care.
+   * A stream for a pipe or another response, which no later step uses. With an SDK, a pipe whose sink has failed may
+   * unlock it earlier or later, and engines differ in whether a response locks it.
    */
-  function given(on) {
-    const given = stream(on);
-    if (given && !given.locked) streams.splice(streams.indexOf(given), 1);
-    return given;
+  function takeStream(on) {
+    const taken = stream(on);
+    if (taken && !taken.locked) streams.splice(streams.indexOf(taken), 1);
+    return taken;
   }
 
-  /** An outcome in words; what can be used further is kept. */
-  function told(value) {
+  /** Describes a result, and keeps the objects that later steps can use. */
+  function describe(value) {
     if (value === reason) return "the reason";
     if (value instanceof Response) {
       responses.push(value);
@@ -131,9 +130,9 @@ export async function runApp({ answers, steps }, id, ask) {
     if (ArrayBuffer.isView(value)) return `${value.constructor.name} ${text(value)}`;
     if (value instanceof ArrayBuffer) return `ArrayBuffer ${text(value)}`;
     if (value instanceof Blob) return `Blob ${value.size} ${value.type}`;
-    if (Array.isArray(value)) return `[${value.map(told)}]`;
+    if (Array.isArray(value)) return `[${value.map(describe)}]`;
     if (typeof value?.next == "function") return `an iterator ${iterators.push(value) && true}`;
-    if (typeof value?.done == "boolean") return `${Object.keys(value)} ${value.done} ${told(value.value)}`;
+    if (typeof value?.done == "boolean") return `${Object.keys(value)} ${value.done} ${describe(value.value)}`;
     return `${JSON.stringify(value)}`;
   }
 
@@ -145,7 +144,7 @@ export async function runApp({ answers, steps }, id, ask) {
     await ask(`/go/${id}-${at}`);
   }
 
-  /** What was to come by itself has come. */
+  /** Waits until everything has happened that needs no further step. */
   async function settle() {
     for (let trip = 0; trip < 2; trip++) {
       await ask(`/log/${id}`);
@@ -167,7 +166,7 @@ export async function runApp({ answers, steps }, id, ask) {
     }
   }
 
-  function because(how) {
+  function reasonFor(how) {
     return [[], [reason], ["a word"], [undefined]][how % 4];
   }
 
@@ -180,14 +179,14 @@ export async function runApp({ answers, steps }, id, ask) {
     return how & 16 ? { ...options, signal: latest(controllers, how).signal } : options;
   }
 
-  /** Takes one chunk per task. */
-  function slowly() {
+  /** Passes on one chunk per task. */
+  function slowTransform() {
     return new TransformStream({
       transform: (chunk, controller) => new Promise((resolve) => setTimeout(() => resolve(controller.enqueue(chunk)))),
     });
   }
 
-  /** Keeps what it gets; one of four fails at the second chunk. */
+  /** A sink that records its chunks. One in four fails at the second chunk. */
   function sink(how) {
     const kept = { text: "", ended: "open" };
     sinks.push(kept);
@@ -203,12 +202,12 @@ export async function runApp({ answers, steps }, id, ask) {
   }
 }
 
-/** A server that drips until the connection ends has sent as many as there was time for. */
-function withOneDrip(note) {
+/** Counts repeated `drip` events as one, because their number depends on time. */
+function mergeDrips(note) {
   return note.replace(/(data: \{\}(?:\n|\\n){2})+/g, "$1");
 }
 
-/** In Latin-1, so that half a character is told as well. */
+/** Decodes as Latin-1, so that half a UTF-8 character stays visible. */
 function text(bytes) {
   const whole = ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : new Uint8Array(bytes);
   return String.fromCharCode(...whole);

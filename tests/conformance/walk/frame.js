@@ -1,9 +1,9 @@
-// A page for made-up apps, with the SDK in it that the address names, or with none.
+// A page that runs random programs, with the SDK that the address names, or without one.
 
 import { runApp } from "/walk/app.js";
 
 const sdkName = new URLSearchParams(location.search).get("sdk");
-// The top has no SDK. A browser that opens thousands of connections fails to now and then.
+// The top frame has no SDK. The second try is for browsers that fail now and then after thousands of connections.
 const ask = (path) => window.top.fetch(path).catch(() => window.top.fetch(path));
 
 window.ready = prepare();

@@ -1,10 +1,10 @@
-// Made-up programs over streams, each from a number: what the server sends, and what an app does with it.
+// Generates random programs, each from a number: the bytes that the server sends and the steps of the app.
 
 const MARKER = "data: [DONE]\n\n";
 const TYPES = ["text/event-stream", "text/event-stream", "text/event-stream; charset=utf-8", "application/x-ndjson", "text/plain", "application/json", ""];
 const KINDS_OF_END = ["end", "end", "end", "cut", "reset", "more", "drip"];
 
-/** What an app may do, and how often beside the others. */
+/** The steps of an app and their relative frequencies. */
 const WEIGHTS = {
   go: 8,
   settle: 6,
@@ -61,7 +61,7 @@ export function program(seed) {
     const end = one(KINDS_OF_END);
     if (below(3)) steps.push("gate");
     if (["cut", "reset", "drip"].includes(end)) steps.push(end);
-    // One that announces more than it sends is cut, too.
+    // With a content-length above the bytes sent, the body is cut as well.
     const length = end == "more" ? bytes.length + 9 : undefined;
     const status = below(14) ? 200 : one([201, 404, 500]);
     return { type: one(TYPES), status, length, steps: steps.join(" "), asks: below(4) > 0, signals: below(3) > 0 };

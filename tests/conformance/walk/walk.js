@@ -1,14 +1,14 @@
-// Runs made-up programs in a page without an SDK and in one with it, and keeps those that come out otherwise,
-// without the steps that do not matter.
+// Runs random programs in a page without an SDK and in one with it. It returns the programs whose outcomes differ,
+// reduced to the steps that matter.
 
 import { program } from "/walk/program.js";
 
-/** How often a program is run again before two outcomes count as different: the network has its own pace. */
+/** Runs of a program before its outcomes count as different. Network timing alone can change an outcome. */
 const TRIES = 6;
 
 /**
- * Those from `from` on that come out otherwise with `sdk`, and how many were run; it ends after `count` of them
- * or after `seconds`, and at the third find.
+ * Runs programs from number `from` on. It ends after `count` programs, after `seconds`, or at the third program whose
+ * outcome differs with `sdk`.
  */
 export async function walk(sdk, from, count, seconds) {
   const until = performance.now() + seconds * 1000;
@@ -19,13 +19,13 @@ export async function walk(sdk, from, count, seconds) {
   for (; seed < from + count && performance.now() < until && finds.length < 3; seed++) {
     const made = program(seed);
     if (await isSame(made)) continue;
-    finds.push(told(await shrink(made)));
+    finds.push(describe(await shrink(made)));
   }
   pages.native.close();
   pages.watched.close();
   return { ran: seed - from, reruns, finds };
 
-  /** Whether the page with the SDK does what the other one can do as well. */
+  /** Whether some outcome occurred both with and without the SDK. */
   async function isSame(made, most = TRIES) {
     const outcomes = { native: new Set(), watched: new Set() };
     for (let tries = 0; tries < most; tries++) {
@@ -47,14 +47,14 @@ export async function walk(sdk, from, count, seconds) {
   }
 }
 
-/** What a person needs to see of a find. */
-function told({ seed, answers, steps, outcomes }) {
+/** Describes a program that differs, for the output. */
+function describe({ seed, answers, steps, outcomes }) {
   const words = steps.map(({ name, on, how }) => `${name} ${on} ${how}`);
   const spans = outcomes.map(({ notes, ends }) => [...notes.map((span) => span.join(" | ")), JSON.stringify(ends)]);
   return { seed, steps: words, answers: answers.map((answer) => JSON.stringify(answer)), native: spans[0], watched: spans[1] };
 }
 
-/** A frame that is made anew when a run has left connections open, as browsers have few of them. */
+/** A frame that is replaced after a run that left connections open, because browsers limit their number. */
 function createPage(letter, sdk) {
   let frame, ready;
   let runs = 0;

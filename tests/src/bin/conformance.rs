@@ -1,6 +1,6 @@
-//! `conformance [SDK…]` prints the table of the suite for these SDKs in every engine, ours when none is
-//! named; `conformance serve` serves the suite for any browser; `conformance walk ENGINE FROM SECONDS`
-//! runs made-up programs with ours in one engine for so long.
+//! `conformance [SDK…]` prints the suite's table for these SDKs in every engine; without names, for the probe.
+//! `conformance serve` serves the suite for any browser. `conformance walk ENGINE FROM SECONDS` runs random programs with
+//! the probe in one engine.
 
 use anyhow::{Context, Result};
 use tests::{ConformanceServer, Engine, Table, conformance, walk};
@@ -14,14 +14,14 @@ async fn run() -> Result<()> {
     let mut sdks: Vec<String> = std::env::args().skip(1).collect();
     match sdks.first().map(String::as_str) {
         Some("serve") => return serve().await,
-        Some("walk") => return take_walk(&sdks[1..]).await,
+        Some("walk") => return run_walk(&sdks[1..]).await,
         None => sdks.push("llm-rum".to_owned()),
         Some(_) => {}
     }
     let mut all = Table::default();
     for sdk in &sdks {
-        let table = in_every_engine(sdk).await?;
-        // An SDK may take minutes: what is known is told.
+        let table = run_in_every_engine(sdk).await?;
+        // The next SDK may take minutes, so print the failures of this one first.
         for failure in table.failures() {
             println!("{failure}\n");
         }
@@ -32,9 +32,9 @@ async fn run() -> Result<()> {
     Ok(())
 }
 
-async fn in_every_engine(sdk: &str) -> Result<Table> {
+async fn run_in_every_engine(sdk: &str) -> Result<Table> {
     let mut table = Table::default();
-    // In turn: checks look at what a server could push within a time, which another engine would take from it.
+    // One engine at a time: the backpressure checks measure a server's progress, which a second engine would slow down.
     for engine in Engine::ALL {
         table.add(sdk, engine, conformance(engine, sdk, "").await?);
     }
@@ -47,10 +47,12 @@ async fn serve() -> Result<()> {
     std::future::pending().await
 }
 
-async fn take_walk(arguments: &[String]) -> Result<()> {
-    let [engine, from, seconds] = arguments else { anyhow::bail!("walk takes ENGINE FROM SECONDS") };
+async fn run_walk(arguments: &[String]) -> Result<()> {
+    let [engine, from, seconds] = arguments else {
+        anyhow::bail!("`walk` needs three arguments: ENGINE FROM SECONDS")
+    };
     let engine = Engine::ALL.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(engine));
-    let engine = engine.context("chromium, firefox or webkit")?;
+    let engine = engine.context("ENGINE must be chromium, firefox or webkit")?;
     let walk = walk(engine, "llm-rum", from.parse()?, u32::MAX, seconds.parse()?).await?;
     println!("{} programs in {engine}, {} run more than once", walk.ran, walk.reruns);
     walk.same()

@@ -1,4 +1,4 @@
-//! What the server did for each page request, for the page to ask about afterwards.
+//! Records what the server did for each request, so that checks can ask for it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 /// The latest request of one id.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Entry {
-    /// How many requests came with this id.
+    /// Number of requests with this id.
     pub(super) requests: u32,
     pub(super) method: String,
     /// Names in lower case, in the order of names.
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) pushed: u64,
     /// How it ended, once it has.
     pub(super) end: Option<End>,
-    /// Whether the client took all of a flood: whoever takes so much takes everything.
+    /// Whether the client took the whole flood, so that it has no backpressure.
     pub(super) unbounded: bool,
     #[serde(skip)]
     opened: u32,
@@ -45,7 +45,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Changes an entry, and wakes whoever waits for a change.
+    /// Changes an entry and wakes the tasks that wait for a change.
     pub(super) fn update(&self, id: &str, change: impl FnOnce(&mut Entry)) {
         change(self.entries().entry(id.to_owned()).or_default());
         self.changed.notify_waiters();
@@ -61,10 +61,11 @@ impl Log {
         self.until(|entries| entries.get(id).filter(|entry| entry.opened >= number).map(|_| ())).await;
     }
 
-    /// The entry as soon as it is so, or as it is after a while.
+    /// The entry as soon as `so` accepts it, or its state after a timeout.
     pub(super) async fn wait(&self, id: &str, so: impl Fn(&Entry) -> bool) -> Entry {
         let known = |entries: &HashMap<String, Entry>| entries.get(id).cloned().unwrap_or_default();
-        match tokio::time::timeout(PATIENCE, self.until(|entries| Some(known(entries)).filter(&so))).await {
+        match tokio::time::timeout(WAIT_TIMEOUT, self.until(|entries| Some(known(entries)).filter(&so))).await
+        {
             Ok(entry) => entry,
             Err(_) => known(&self.entries()),
         }
@@ -84,10 +85,10 @@ impl Log {
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        // An entry is whole between any two statements.
+        // A panic cannot leave an entry half changed: each change is one statement.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How long a page waits for what should have come at once.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout of a wait for an event that usually happens at once.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! Rows of several runs, as one table: check × engine × SDK.
+//! Prints several runs as one table: a row for each check, a column for each SDK and engine.
 
 use std::fmt;
 
@@ -17,19 +17,19 @@ impl Table {
         self.columns.push((sdk.to_owned(), engine, rows));
     }
 
-    /// Adds the columns of another one.
+    /// Adds the columns of another table.
     pub fn append(&mut self, other: Self) {
         self.columns.extend(other.columns);
     }
 
-    /// How many checks came to the same, run by run.
+    /// Counts of equal outcomes, run by run.
     #[must_use]
     pub fn sums(&self) -> String {
         let sum = |(sdk, engine, rows): &(String, Engine, Vec<Row>)| format!("{sdk}/{engine}: {}", sum(rows));
         self.columns.iter().map(sum).collect::<Vec<_>>().join(", ")
     }
 
-    /// Every row that does not hold, in words.
+    /// A description of every failed row.
     pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
         self.columns.iter().flat_map(|(sdk, engine, rows)| {
             let broken = rows.iter().filter(|row| !row.holds());
@@ -56,7 +56,7 @@ impl fmt::Display for Table {
             }
             writeln!(f)?;
         }
-        write!(f, "{:<WIDTH$}", "as without it, of those offered")?;
+        write!(f, "{:<WIDTH$}", "same as without the script, of the checks that apply")?;
         for (_, _, rows) in &self.columns {
             write!(f, " {:<CELL$}", sum(rows))?;
         }
@@ -74,7 +74,7 @@ fn cell(row: &Row) -> &'static str {
     match row {
         Row { understood: false, .. } => "unknown engine",
         Row { offered: false, .. } => "-",
-        Row { same: true, excused: true, .. } => "same by now",
+        Row { same: true, excused: true, .. } => "no longer known",
         Row { same: false, excused: true, .. } => "known",
         Row { same: false, .. } => "DIFFERS",
         Row { differs: true, .. } => "same (engine)",

@@ -1,5 +1,5 @@
-//! Made-up programs over streams, each run in a page without an SDK and in one with it. The programs and the
-//! pages are in `conformance/walk`.
+//! Runs random programs over streams, each in a page without an SDK and in one with it. The programs and the pages are
+//! in `conformance/walk`.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -8,32 +8,32 @@ use serde_json::Value;
 use super::server::Server;
 use crate::{Browser, Engine};
 
-/// What came of a row of programs.
+/// The result of a run of programs.
 #[derive(Debug, Deserialize)]
 pub struct Walk {
-    /// How many were run.
+    /// Number of programs that ran.
     pub ran: u32,
-    /// How many of them were run again, as their first two outcomes were not the same.
+    /// Number of programs that ran again because their first two outcomes differed.
     pub reruns: u32,
-    /// Programs that come out otherwise with the SDK, without the steps that do not matter, and both outcomes.
+    /// Programs whose outcome differs with the SDK, reduced to the steps that matter, with both outcomes.
     pub finds: Vec<Value>,
 }
 
 impl Walk {
-    /// Fails with the first program that came out otherwise.
+    /// Fails if an outcome differs with the SDK.
     ///
     /// # Errors
-    /// When there is one.
+    /// The programs that differ.
     pub fn same(&self) -> Result<()> {
         ensure!(self.finds.is_empty(), "{}", serde_json::to_string_pretty(&self.finds)?);
         Ok(())
     }
 }
 
-/// Runs the programs numbered from `from` on in one engine, at most `count` of them and about as long as told.
+/// Runs the programs from number `from` on in one engine: at most `count`, for about `seconds`.
 ///
 /// # Errors
-/// When the server, the browser or the page does not start.
+/// If the server, the browser or the page does not start.
 pub async fn walk(engine: Engine, sdk: &str, from: u32, count: u32, seconds: u32) -> Result<Walk> {
     let server = Server::start().await?;
     let browser = Browser::start_in(engine).await?;

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_link_is_told_from_a_good_one() {
+    fn a_broken_link_is_found() {
         let folder = std::env::temp_dir().join(format!("llm-rum-links-{}", std::process::id()));
         fs::create_dir_all(folder.join("docs")).unwrap();
         fs::write(folder.join("docs/other.md"), "# There\n").unwrap();

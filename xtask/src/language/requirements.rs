@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_last_column() {
+    fn test_names_come_from_the_last_column() {
         let row = "| S1 | `field` | [metrics](m.md) | `one_is_one`, `two_is_two` |";
         assert_eq!(tests(row).collect::<Vec<_>>(), ["one_is_one", "two_is_two"]);
         assert_eq!(tests("prose with `code`").count(), 0);

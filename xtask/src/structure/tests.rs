@@ -133,7 +133,7 @@ fn an_upward_import_is_named_with_its_line() {
 }
 
 #[test]
-fn a_layer_without_a_place_is_named() {
+fn a_module_outside_every_layer_is_named() {
     let layers = Layers { folder: "src", order: "lib high" };
     let imports = rust(
         "unknown",

@@ -62,7 +62,7 @@ async fn a_batch_has_reports_of_one_sender() {
 }
 
 #[tokio::test]
-async fn a_busy_collector_is_asked_again_and_nothing_counts_twice() {
+async fn a_retry_to_a_busy_collector_counts_nothing_twice() {
     let answers = vec![busy(StatusCode::TOO_MANY_REQUESTS), busy(StatusCode::SERVICE_UNAVAILABLE)];
     let (delivered, sizes) = delivered(3, answers).await;
     assert_eq!(delivered, Delivered { accepted: 3, ..Delivered::default() });

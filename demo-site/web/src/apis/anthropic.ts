@@ -1,8 +1,8 @@
 // Anthropic Messages through the `@anthropic-ai/sdk` package.
 import Anthropic from "@anthropic-ai/sdk";
-import { type Answer, type Question, SEQ_HEADER } from "./types";
+import { type LlmResponse, type Question, SEQ_HEADER } from "./types";
 
-export async function anthropic({ base, model, prompt, signal }: Question): Promise<Answer> {
+export async function anthropic({ base, model, prompt, signal }: Question): Promise<LlmResponse> {
   const client = new Anthropic({ baseURL: base, apiKey: "demo", dangerouslyAllowBrowser: true, maxRetries: 0 });
   const { data: stream, response } = await client.messages
     .create(

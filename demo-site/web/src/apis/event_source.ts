@@ -1,8 +1,8 @@
-// A chat over EventSource, closed at the end marker: a browser would ask again otherwise.
-import type { Answer, Question } from "./types";
+// A chat over EventSource. It closes at the end marker, because otherwise the browser would reconnect.
+import type { LlmResponse, Question } from "./types";
 import { END_MARKER, Queue } from "./texts";
 
-export async function eventSource({ base, model }: Question): Promise<Answer> {
+export async function eventSource({ base, model }: Question): Promise<LlmResponse> {
   const source = new EventSource(`${base}/events?model=${encodeURIComponent(model)}`);
   const queue = new Queue();
   const stop = (error?: unknown) => {
@@ -14,11 +14,11 @@ export async function eventSource({ base, model }: Question): Promise<Answer> {
     if (data === END_MARKER) stop();
   };
   source.onerror = () => stop(new Error("the connection broke"));
-  return { texts: closing(queue, stop), stop, seq: null };
+  return { texts: closeAtEnd(queue, stop), stop, seq: null };
 }
 
-/** An answer that is given up is not asked for again. */
-async function* closing(queue: Queue, stop: () => void) {
+/** Closes the source when the reader stops early, because otherwise the browser would reconnect. */
+async function* closeAtEnd(queue: Queue, stop: () => void) {
   try {
     yield* queue.all();
   } finally {

@@ -1,12 +1,12 @@
-// Ollama's native chat with nothing but `fetch` and a reader, as small apps do.
-import { type Answer, type Question, SEQ_HEADER } from "./types";
+// Ollama's native chat API with `fetch` and a reader, as small apps use it.
+import { type LlmResponse, type Question, SEQ_HEADER } from "./types";
 
 interface Line {
   message?: { content?: string };
   error?: string;
 }
 
-export async function ollama({ base, model, prompt, signal }: Question): Promise<Answer> {
+export async function ollama({ base, model, prompt, signal }: Question): Promise<LlmResponse> {
   const own = new AbortController();
   const response = await fetch(`${base}/api/chat`, {
     method: "POST",
@@ -38,7 +38,7 @@ async function* texts(reader: ReadableStreamDefaultReader<Uint8Array>) {
       }
     }
   } finally {
-    // Leaving early closes the connection; after the end it does nothing.
+    // If the app stops early, this closes the connection. After the end it has no effect.
     await reader.cancel().catch(() => {});
   }
 }

@@ -1,13 +1,13 @@
 // OpenAI chat completions through the `openai` package.
 import OpenAI from "openai";
-import { type Answer, type Question, SEQ_HEADER } from "./types";
+import { type LlmResponse, type Question, SEQ_HEADER } from "./types";
 
-/** A client for this site. Retries would hide the very failures that the scenarios show. */
+/** A client for this site, without retries: they would hide the failures that the scenarios show. */
 export function client(base: string): OpenAI {
   return new OpenAI({ baseURL: `${base}/v1`, apiKey: "demo", dangerouslyAllowBrowser: true, maxRetries: 0 });
 }
 
-export async function openaiChat({ base, model, prompt, signal }: Question): Promise<Answer> {
+export async function openaiChat({ base, model, prompt, signal }: Question): Promise<LlmResponse> {
   const { data: stream, response } = await client(base)
     .chat.completions.create(
       {

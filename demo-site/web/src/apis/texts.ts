@@ -1,24 +1,24 @@
-// OpenAI's events without its package: one event's data comes in, its text goes out.
+// Reads OpenAI's chat events without its package, for transports other than fetch.
 
 interface Chunk {
   choices?: { delta?: { content?: string } }[];
   error?: { message: string };
 }
 
-/** The end of an answer. */
+/** Marks the end of a response. */
 export const END_MARKER = "[DONE]";
 
-/** The text of one event, which may be none. */
+/** The text of one event. Empty for an event without text. */
 export function textOf(data: string): string {
   const { choices, error } = JSON.parse(data) as Chunk;
   if (error) throw new Error(error.message);
   return choices?.[0]?.delta?.content ?? "";
 }
 
-/** What listeners are told, for a loop to take. */
+/** Turns the calls of listeners into an iterable of texts. */
 export class Queue {
   private texts: string[] = [];
-  private over: { error?: unknown } | undefined;
+  private ended: { error?: unknown } | undefined;
   private wake = () => {};
 
   put(data: string): void {
@@ -32,7 +32,7 @@ export class Queue {
   }
 
   end(error?: unknown): void {
-    this.over ??= { error };
+    this.ended ??= { error };
     this.wake();
   }
 
@@ -40,8 +40,8 @@ export class Queue {
     for (;;) {
       yield* this.texts.splice(0).filter(Boolean);
       if (this.texts.length) continue;
-      if (this.over?.error) throw this.over.error;
-      if (this.over) return;
+      if (this.ended?.error) throw this.ended.error;
+      if (this.ended) return;
       await new Promise<void>((wake) => (this.wake = wake));
     }
   }

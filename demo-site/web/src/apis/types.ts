@@ -1,22 +1,22 @@
-// The interface of every API client: a question, an answer, and the function between them.
+// The interface of every API client.
 export interface Question {
-  /** Where the API lives: this site, with the scenario in the path. */
+  /** Base URL of the API: this site, with the scenario in the path. */
   base: string;
   model: string;
   prompt: string;
-  /** Aborts while no response has come yet. */
+  /** Aborts the request before the response has begun. */
   signal: AbortSignal;
 }
 
-export interface Answer {
+export interface LlmResponse {
   texts: AsyncIterable<string>;
-  /** Stops by the client library's own means. */
+  /** Stops the stream as the client library provides it. */
   stop(): void;
-  /** Number of the stream in the server's log. */
+  /** Number of the stream in the server's log. `null`: the transport does not expose it. */
   seq: string | null;
 }
 
-export type Ask = (question: Question) => Promise<Answer>;
+export type Ask = (question: Question) => Promise<LlmResponse>;
 
-/** Names the stream in the server's log. */
+/** The response header with the stream's number in the server's log. */
 export const SEQ_HEADER = "x-demo-seq";

@@ -1,8 +1,8 @@
-// A chat over WebSocket: the question is one text, each event of the answer another.
-import type { Answer, Question } from "./types";
+// A chat over WebSocket: the request is one message, and each event of the response is another.
+import type { LlmResponse, Question } from "./types";
 import { Queue } from "./texts";
 
-export async function webSocket({ base, model, prompt }: Question): Promise<Answer> {
+export async function webSocket({ base, model, prompt }: Question): Promise<LlmResponse> {
   const socket = new WebSocket(`${base.replace("http", "ws")}/socket`);
   const queue = new Queue();
   socket.onopen = () => socket.send(JSON.stringify({ model, messages: [{ role: "user", content: prompt }] }));

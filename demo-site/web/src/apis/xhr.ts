@@ -1,9 +1,9 @@
-// A chat over XMLHttpRequest, whose text grows while it arrives, through the `sse.js` package.
+// A chat over XMLHttpRequest, through the `sse.js` package.
 import { SSE } from "sse.js";
-import { type Answer, type Question, SEQ_HEADER } from "./types";
+import { type LlmResponse, type Question, SEQ_HEADER } from "./types";
 import { Queue } from "./texts";
 
-export function xhr({ base, model, prompt }: Question): Promise<Answer> {
+export function xhr({ base, model, prompt }: Question): Promise<LlmResponse> {
   const queue = new Queue();
   const source = new SSE(`${base}/v1/chat/completions`, {
     headers: { "content-type": "application/json", accept: "text/event-stream" },
