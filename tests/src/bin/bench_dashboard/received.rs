@@ -1,0 +1,118 @@
+//! Counts what a page receives, headers included, by the route that sent it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tests::DevTools;
+use tokio::time::timeout;
+
+#[derive(Default)]
+pub(crate) struct Received {
+    routes: BTreeMap<String, Route>,
+    /// Route of each request, by its id.
+    requests: HashMap<String, String>,
+}
+
+#[derive(Default)]
+struct Route {
+    requests: u64,
+    unchanged: u64,
+    /// As they came over the network.
+    bytes: u64,
+    /// Of the bodies, after decompression.
+    decoded: u64,
+}
+
+impl Received {
+    /// Counts for so long.
+    pub(crate) async fn listen(&mut self, page: &mut DevTools, duration: Duration) -> Result<()> {
+        let all = async {
+            loop {
+                self.add(&page.next().await?);
+            }
+        };
+        timeout(duration, all).await.unwrap_or(Ok(()))
+    }
+
+    /// Forgets the counts, but not the requests that are in flight.
+    pub(crate) fn forget(&mut self) {
+        self.routes.clear();
+    }
+
+    fn add(&mut self, event: &Value) {
+        let of = &event["params"];
+        let id = of["requestId"].as_str().unwrap_or_default();
+        let number = |value: &Value| value.as_f64().unwrap_or(0.0).max(0.0) as u64;
+        if event["method"] == "Network.requestWillBeSent" {
+            let route = route(of["request"]["url"].as_str().unwrap_or_default());
+            self.routes.entry(route.clone()).or_default().requests += 1;
+            self.requests.insert(id.to_owned(), route);
+            return;
+        }
+        let Some(name) = self.requests.get(id) else { return };
+        let route = self.routes.entry(name.clone()).or_default();
+        match event["method"].as_str() {
+            // The headers.
+            Some("Network.responseReceived") => {
+                route.bytes += number(&of["response"]["encodedDataLength"]);
+                route.unchanged += u64::from(of["response"]["status"] == 304);
+            }
+            Some("Network.dataReceived") => {
+                route.bytes += number(&of["encodedDataLength"]);
+                route.decoded += number(&of["dataLength"]);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn to_json(&self, hours: f64, cpu_seconds: f64) -> Value {
+        let routes = self.routes.iter().map(|(name, route)| {
+            let per_hour = |count: u64| count as f64 / hours;
+            let figures = json!({
+                "requests": per_hour(route.requests), "not_modified": per_hour(route.unchanged),
+                "bytes": per_hour(route.bytes), "decoded_bytes": per_hour(route.decoded),
+            });
+            (name.clone(), figures)
+        });
+        json!({
+            "name": "dashboard", "cpu_seconds_per_hour": cpu_seconds, "per_hour": Value::Object(routes.collect()),
+        })
+    }
+
+    pub(crate) fn table(&self, hours: f64) -> String {
+        let mut table = format!(
+            "{:<22}{:>14}{:>14}{:>12}{:>16}\n",
+            "in an hour", "requests", "unchanged", "MB", "MB of bodies"
+        );
+        let mut all = Route::default();
+        let mut line = |name: &str, route: &Route| {
+            let per_hour = |count: u64| count as f64 / hours;
+            let _ = writeln!(
+                table,
+                "{name:<22}{:>14.0}{:>14.0}{:>12.2}{:>16.2}",
+                per_hour(route.requests),
+                per_hour(route.unchanged),
+                per_hour(route.bytes) / 1e6,
+                per_hour(route.decoded) / 1e6
+            );
+        };
+        for (name, route) in &self.routes {
+            line(name, route);
+            all.requests += route.requests;
+            all.unchanged += route.unchanged;
+            all.bytes += route.bytes;
+            all.decoded += route.decoded;
+        }
+        line("all", &all);
+        table
+    }
+}
+
+/// Path of an address.
+fn route(url: &str) -> String {
+    let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+    format!("/{}", path.split('?').next().unwrap_or_default())
+}
