@@ -5,6 +5,7 @@ mod access;
 mod auth_proxy;
 mod backup;
 mod cluster;
+mod compression;
 mod counting;
 mod countries;
 mod crash;
