@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use tower_http::CompressionLevel;
@@ -18,6 +18,7 @@ use crate::api::{self, health};
 use crate::export::prometheus;
 use crate::http::connection::Timer;
 use crate::http::error::{ApiError, Reason};
+use crate::http::not_modified::not_modified;
 use crate::http::{auth, probe_files, snippet, static_files};
 use crate::ingest::handler;
 use crate::server::state::AppState;
@@ -41,6 +42,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/refusals", get(api::refusals))
         .route("/v1/live", get(api::live))
         .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn(not_modified))
         .layer(compressed())
         .layer(from_fn_with_state(state.clone(), auth::read));
     let metrics = Router::new()

@@ -24,6 +24,7 @@ mod process;
 mod queries;
 mod ranges;
 mod recent_refusals;
+mod refresh;
 mod refusals;
 mod replay;
 mod running;

@@ -655,10 +655,13 @@ export interface StreamAccounting {
   open: number;
 }
 
+/** Streams of one page, newest first. */
 export interface StreamPage {
   /** `cursor` of the next page; `null` on the last one. */
   next: string | null;
   streams: StreamReport[];
+  /** With `since`: the streams of the page that `streams` leaves out, because they arrived before it. */
+  unchanged?: UnchangedStream[] | null;
 }
 
 export interface StreamReport {
@@ -1016,6 +1019,14 @@ export interface TimeseriesPoint {
   timestamp_ms: number;
   /** Streams with the provider's count of output tokens. */
   with_usage: number;
+}
+
+/** A stream that a client has already, if it has this revision. */
+export interface UnchangedStream {
+  id: string;
+  /** Position in the page, from 0. */
+  index: number;
+  rev: number;
 }
 
 /** The state of one use case of a site, as the first screen lists it. */
