@@ -6,13 +6,13 @@ mod received;
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 use tests::{Browser, DevTools, Usage, eventually};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use demo::Demo;
-use received::Received;
+use received::{Received, View};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -25,36 +25,50 @@ async fn run() -> Result<()> {
     let seconds = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(SECONDS);
     let measured = Duration::from_secs(seconds);
     let demo = Demo::start().await?;
-    let alone = cpu_of(&demo, async {
+    let to = demo.collector.get("/v1/summary").await?["from"].as_i64().context("a range")? + HALF_HOUR_MS;
+    let nothing = async {
         sleep(measured).await;
         Ok(())
-    });
-    let ((), alone) = alone.await?;
+    };
+    let ((), alone) = cpu_of(&demo, nothing).await?;
+    let mut views = Vec::new();
+    for (name, path) in [
+        ("the newest hour", String::new()),
+        ("a half hour that is over", format!("?from={}&to={to}", to - HALF_HOUR_MS)),
+    ] {
+        let (received, with_tab) = cpu_of(&demo, open_tab(&demo, &path, measured)).await?;
+        let hours = measured.as_secs_f64() / 3_600.0;
+        let cpu_seconds = (with_tab.as_secs_f64() - alone.as_secs_f64()) / hours;
+        views.push(View { name, received, hours, cpu_seconds });
+    }
+    if as_json {
+        println!(
+            "{}",
+            json!({ "name": "dashboard", "views": views.iter().map(View::to_json).collect::<Vec<_>>() })
+        );
+    } else {
+        views.iter().for_each(|view| println!("{view}"));
+    }
+    Ok(())
+}
+
+/// What a tab receives in this time after its first load.
+async fn open_tab(demo: &Demo, path: &str, measured: Duration) -> Result<Received> {
     let browser = Browser::start().await?;
     let mut page = DevTools::of_page(&browser).await?;
     page.send("Network.enable", json!({})).await?;
-    browser.page.goto(&demo.collector.url).await?;
+    browser.page.goto(&format!("{}/{path}", demo.collector.url)).await?;
     eventually("the dashboard", || async {
         let state = browser.page.execute("return document.documentElement.dataset.state", vec![]).await;
         (state.ok()? == "ready").then_some(())
     })
     .await?;
-    // The first load, which a tab does once, is not counted.
     let mut received = Received::default();
     received.listen(&mut page, FIRST_LOAD).await?;
     received.forget();
-    let begun = Instant::now();
-    let ((), with_tab) = cpu_of(&demo, received.listen(&mut page, measured)).await?;
-    let hours = begun.elapsed().as_secs_f64() / 3_600.0;
+    received.listen(&mut page, measured).await?;
     browser.close().await?;
-    let cpu_seconds = (with_tab.as_secs_f64() - alone.as_secs_f64()) / hours;
-    if as_json {
-        println!("{}", received.to_json(hours, cpu_seconds));
-    } else {
-        print!("{}", received.table(hours));
-        println!("{cpu_seconds:.1} s of processor time in the collector for each hour");
-    }
-    Ok(())
+    Ok(received)
 }
 
 /// Processor time of the collector during `job`.
@@ -66,3 +80,4 @@ async fn cpu_of<T>(demo: &Demo, job: impl Future<Output = Result<T>>) -> Result<
 
 const SECONDS: u64 = 300;
 const FIRST_LOAD: Duration = Duration::from_secs(10);
+const HALF_HOUR_MS: i64 = 1_800_000;

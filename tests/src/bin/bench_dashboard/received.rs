@@ -1,7 +1,7 @@
 //! Counts what a page receives, headers included, by the route that sent it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -67,10 +67,21 @@ impl Received {
             _ => {}
         }
     }
+}
 
-    pub(crate) fn to_json(&self, hours: f64, cpu_seconds: f64) -> Value {
-        let routes = self.routes.iter().map(|(name, route)| {
-            let per_hour = |count: u64| count as f64 / hours;
+/// What a tab received while it showed one view.
+pub(crate) struct View {
+    pub(crate) name: &'static str,
+    pub(crate) received: Received,
+    pub(crate) hours: f64,
+    /// Of the collector, in an hour, for the tab alone.
+    pub(crate) cpu_seconds: f64,
+}
+
+impl View {
+    pub(crate) fn to_json(&self) -> Value {
+        let per_hour = |count: u64| count as f64 / self.hours;
+        let routes = self.received.routes.iter().map(|(name, route)| {
             let figures = json!({
                 "requests": per_hour(route.requests), "not_modified": per_hour(route.unchanged),
                 "bytes": per_hour(route.bytes), "decoded_bytes": per_hour(route.decoded),
@@ -78,37 +89,41 @@ impl Received {
             (name.clone(), figures)
         });
         json!({
-            "name": "dashboard", "cpu_seconds_per_hour": cpu_seconds, "per_hour": Value::Object(routes.collect()),
+            "name": self.name, "cpu_seconds_per_hour": self.cpu_seconds, "per_hour": Value::Object(routes.collect()),
         })
     }
+}
 
-    pub(crate) fn table(&self, hours: f64) -> String {
-        let mut table = format!(
-            "{:<22}{:>14}{:>14}{:>12}{:>16}\n",
-            "in an hour", "requests", "unchanged", "MB", "MB of bodies"
-        );
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, received, hours, cpu_seconds } = self;
+        writeln!(
+            f,
+            "{:<42}{:>12}{:>12}{:>10}{:>14}",
+            format!("{name}, in an hour"),
+            "requests",
+            "unchanged",
+            "MB",
+            "MB of bodies"
+        )?;
         let mut all = Route::default();
-        let mut line = |name: &str, route: &Route| {
-            let per_hour = |count: u64| count as f64 / hours;
-            let _ = writeln!(
-                table,
-                "{name:<22}{:>14.0}{:>14.0}{:>12.2}{:>16.2}",
-                per_hour(route.requests),
-                per_hour(route.unchanged),
-                per_hour(route.bytes) / 1e6,
-                per_hour(route.decoded) / 1e6
-            );
-        };
-        for (name, route) in &self.routes {
-            line(name, route);
+        for (name, route) in &received.routes {
+            line(f, name, route, *hours)?;
             all.requests += route.requests;
             all.unchanged += route.unchanged;
             all.bytes += route.bytes;
             all.decoded += route.decoded;
         }
-        line("all", &all);
-        table
+        line(f, "all", &all, *hours)?;
+        writeln!(f, "{cpu_seconds:.1} s of the collector's processor time")
     }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, name: &str, route: &Route, hours: f64) -> fmt::Result {
+    let per_hour = |count: u64| count as f64 / hours;
+    let (requests, unchanged) = (per_hour(route.requests), per_hour(route.unchanged));
+    let (bytes, decoded) = (per_hour(route.bytes) / 1e6, per_hour(route.decoded) / 1e6);
+    writeln!(f, "  {name:<40}{requests:>12.0}{unchanged:>12.0}{bytes:>10.2}{decoded:>14.2}")
 }
 
 /// Path of an address.
