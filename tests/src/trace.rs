@@ -3,19 +3,15 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result, bail, ensure};
-use futures_util::{SinkExt, StreamExt};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::Browser;
-use crate::http::http;
+use crate::devtools::DevTools;
 
-/// A trace that Chromium is taking, over a connection of its own: its driver hands no events on.
+/// A trace that Chromium is taking.
 pub(crate) struct Tracing {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    devtools: DevTools,
 }
 
 /// One frame of a page with what its main thread had done by then.
@@ -29,27 +25,20 @@ struct Frame {
 impl Tracing {
     /// Begins to record frames and marks.
     pub(crate) async fn start(browser: &Browser) -> Result<Self> {
-        let capabilities = browser.page.capabilities().context("a session has capabilities")?;
-        let address = capabilities.get("goog:chromeOptions").map(|options| &options["debuggerAddress"]);
-        let address = address.and_then(Value::as_str).context("only Chromium has DevTools")?;
-        let version: Value =
-            http().get(format!("http://{address}/json/version")).send().await?.json().await?;
-        let url = version["webSocketDebuggerUrl"].as_str().context("DevTools tell where they listen")?;
-        let (socket, _) = connect_async(url).await?;
-        let mut tracing = Self { socket };
+        let mut devtools = DevTools::of_browser(browser).await?;
         let config = json!({ "includedCategories": CATEGORIES, "excludedCategories": ["*"] });
-        tracing.send("Tracing.start", json!({ "traceConfig": config })).await?;
-        while tracing.next().await?["id"].is_null() {}
-        Ok(tracing)
+        devtools.send("Tracing.start", json!({ "traceConfig": config })).await?;
+        while devtools.next().await?["id"].is_null() {}
+        Ok(Self { devtools })
     }
 
     /// Ends the recording. For each mark of the page, by its name: when the first frame was presented that
     /// its main thread began after it, on the page's own clock.
     pub(crate) async fn presented(mut self) -> Result<HashMap<String, f64>> {
-        self.send("Tracing.end", json!({})).await?;
+        self.devtools.send("Tracing.end", json!({})).await?;
         let mut events = Vec::new();
         loop {
-            let mut message = self.next().await?;
+            let mut message = self.devtools.next().await?;
             match message["method"].as_str() {
                 Some("Tracing.dataCollected") => {
                     let collected: Vec<Value> = serde_json::from_value(message["params"]["value"].take())?;
@@ -62,20 +51,6 @@ impl Tracing {
                 _ => {}
             }
         }
-    }
-
-    async fn send(&mut self, method: &str, parameters: Value) -> Result<()> {
-        let command = json!({ "id": 1, "method": method, "params": parameters });
-        Ok(self.socket.send(Message::text(command.to_string())).await?)
-    }
-
-    async fn next(&mut self) -> Result<Value> {
-        let message = self.socket.next().await.context("DevTools went away")??;
-        let message: Value = serde_json::from_str(message.to_text()?)?;
-        if let Some(error) = message.get("error") {
-            bail!("DevTools refuse: {error}");
-        }
-        Ok(message)
     }
 }
 

@@ -247,6 +247,21 @@ it("a hanging collector counts as unreachable", async () => {
   expect(page.connection.value.kind).toBe("open");
 });
 
+it("a response that has not changed is not loaded again", async () => {
+  const sent: (string | undefined)[] = [];
+  answer = (address, init) => {
+    if (address.pathname !== "/v1/histogram") return defaultAnswer(address);
+    const tag = (init.headers as Record<string, string>)["If-None-Match"];
+    sent.push(tag);
+    if (tag === 'W/"1"') return new Response(null, { status: 304 });
+    return Response.json({ n: 3, buckets: [] }, { headers: { etag: 'W/"1"' } });
+  };
+  const page = await opened();
+  await page.refresh();
+  expect(sent).toEqual([undefined, 'W/"1"']);
+  expect(page.dashboardData.value?.histogram.n).toBe(3);
+});
+
 it("old data stays readable during an outage", async () => {
   const page = await opened();
   answer = neverAnswers;

@@ -36,6 +36,8 @@ enum Name {
     Accuracy,
     /// CPU time and memory that the probe takes in Chromium, compared with other SDKs.
     Browser,
+    /// Bytes that an open dashboard receives in an hour, and what that costs the collector.
+    Dashboard,
 }
 
 pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
@@ -56,6 +58,7 @@ pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
             conformance::bundle_others(root)?;
             in_browsers(root, "bench-browser", options.json)
         }
+        Name::Dashboard => in_browsers(root, "bench-dashboard", options.json),
     }
 }
 

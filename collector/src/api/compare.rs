@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::{Format, Step};
+use super::params::{Format, Since, Step};
 use super::percentiles::{Quantiles, quantile};
 use super::quantile_values::quantiles;
 use super::query_string::{Query, query};
@@ -75,6 +75,7 @@ query! {
         range: AskedRange,
         filter: Filter,
         step: Option<Step>,
+        since: Option<Since>,
         format: Format,
     }
 }
@@ -84,7 +85,7 @@ pub(crate) async fn compare(
     State(state): State<ApiState>,
     Query(query): Query<ComparisonQuery>,
 ) -> Result<Response, ApiError> {
-    let ComparisonQuery { range, filter, step, format } = query;
+    let ComparisonQuery { range, filter, step, since, format } = query;
     let (range, step_ms) = range.at_present(&state).in_steps(step, None)?;
     let read_steps = move |store: &Backend<'_>| {
         let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
@@ -112,7 +113,7 @@ pub(crate) async fn compare(
         server: Quantiles::of(&all, SERVER),
         overhead: Quantiles::of(&all, Metric::Overhead),
         step_ms,
-        points: points.collect(),
+        points: points.skip(range.first_step(since, step_ms)).collect(),
     };
     Ok(csv::answer(format, comparison))
 }

@@ -17,10 +17,10 @@ use super::live::Snapshot;
 use super::params::Format;
 use super::query_string::{FromQuery, Param};
 use super::refusals::Refusals;
-use super::schema::{named, stream};
+use super::schema::stream;
 use super::session::Session;
 use super::slo::{Alerts, Slo};
-use super::streams::StreamListQuery;
+use super::streams::{StreamListQuery, StreamPage};
 use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
 use crate::api::health::Ready;
@@ -93,7 +93,7 @@ const ROUTES: [Route; 13] = [
         path: "/v1/streams",
         about: "Single streams, newest first. Without a range: streams of all times.",
         parameters: StreamListQuery::openapi,
-        answer: page,
+        answer: schema::<StreamPage>,
     },
     Route {
         path: "/v1/slo",
@@ -259,12 +259,4 @@ fn refusal() -> Value {
 
 fn schema<Answer: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<Answer>()
-}
-
-fn page(generator: &mut SchemaGenerator) -> Schema {
-    let page = json!({ "type": "object", "required": ["streams", "next"], "properties": {
-        "streams": { "type": "array", "items": stream(generator) },
-        "next": { "type": ["string", "null"], "description": "`cursor` of the next page; `null` on the last one." },
-    } });
-    named(generator, "StreamPage", page)
 }

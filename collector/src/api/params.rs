@@ -137,6 +137,34 @@ impl Param for Step {
     }
 }
 
+/// Start of the part of a range whose points are requested.
+#[derive(Clone, Copy)]
+pub(super) struct Since(pub(super) i64);
+
+impl Param for Since {
+    const NAME: &'static str = "since";
+    const ABOUT: &'static str =
+        "Only the points from the step on that contains this time, in milliseconds since 1970.";
+
+    fn accepts() -> Accepts<Self> {
+        Accepts::Whole { min: 0, max: LATEST_MS, multiple_of: 1, value: Self }
+    }
+}
+
+/// Time from which on reports are requested whole.
+#[derive(Clone, Copy)]
+pub(super) struct ReceivedSince(pub(super) i64);
+
+impl Param for ReceivedSince {
+    const NAME: &'static str = Since::NAME;
+    const ABOUT: &'static str =
+        "Streams whose latest revision arrived before this time, in milliseconds since 1970, are only named.";
+
+    fn accepts() -> Accepts<Self> {
+        Accepts::Whole { min: 0, max: LATEST_MS, multiple_of: 1, value: Self }
+    }
+}
+
 impl Param for Dimension {
     const NAME: &'static str = "by";
     const ABOUT: &'static str = "Dimension to group by.";

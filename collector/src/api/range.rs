@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::params::{CompareTo, FromMs, LONGEST_MS, RangeLength, Step, ToMs};
+use super::params::{CompareTo, FromMs, LONGEST_MS, RangeLength, Since, Step, ToMs};
 use super::query_string::{FromQuery, Given, bad};
 use super::state::ApiState;
 use crate::aggregate::metric::Metric;
@@ -188,6 +188,17 @@ impl Range {
         let mut lengths =
             lengths.filter(|step_ms| self.from_ms >= self.minutes_from_ms || step_ms % HOUR_MS == 0);
         lengths.find(|step_ms| (self.to_ms - self.from_ms) / step_ms <= ONSET_STEPS).unwrap_or(DAY_MS)
+    }
+
+    /// Index of the step that contains `since`: the last one if it is later, the first one without it.
+    pub(super) fn first_step(self, since: Option<Since>, step_ms: i64) -> usize {
+        since.map_or(0, |Since(ms)| self.step_at(ms.clamp(self.from_ms, self.to_ms - 1), step_ms))
+    }
+
+    /// The range without its first steps.
+    pub(super) fn without_steps(self, steps: usize, step_ms: i64) -> Self {
+        let steps_from_ms = self.steps_from_ms + steps as i64 * step_ms;
+        Self { from_ms: self.from_ms.max(steps_from_ms), steps_from_ms, ..self }
     }
 
     /// Seconds of the range that have passed.

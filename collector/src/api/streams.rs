@@ -1,18 +1,25 @@
 //! `GET /v1/streams` and `GET /v1/streams/{id}`: stored reports with their arrival time and country.
 
+use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
 
-use super::params::{Cursor, Limit};
+use super::params::{Cursor, Limit, ReceivedSince};
 use super::query_string::{Query, query};
 use super::range::AskedRange;
+use super::schema;
 use super::state::ApiState;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::SampleKind;
 use crate::http::access_control::Access;
 use crate::http::error::{ApiError, Reason};
+use crate::store::error::StoreError;
 use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsQuery};
 
 query! {
@@ -24,6 +31,7 @@ query! {
         cursor: Cursor,
         outcome: Option<Outcome>,
         sample: Option<SampleKind>,
+        since: Option<ReceivedSince>,
     }
 }
 
@@ -32,8 +40,15 @@ pub(crate) async fn streams(
     State(state): State<ApiState>,
     Query(query): Query<StreamListQuery>,
 ) -> Result<Response, ApiError> {
-    let StreamListQuery { range, filter, limit: Limit(limit), cursor: Cursor(cursor), outcome, sample } =
-        query;
+    let StreamListQuery {
+        range,
+        filter,
+        limit: Limit(limit),
+        cursor: Cursor(cursor),
+        outcome,
+        sample,
+        since,
+    } = query;
     let range = range.map(|range| range.at_present(&state));
     let received_ms = range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms));
     let page = match sample {
@@ -48,9 +63,62 @@ pub(crate) async fn streams(
             state.reader.run(move |store| store.newest(&asked)).await?
         }
     };
-    let streams: Vec<_> = page.streams.iter().map(object).collect();
-    let next = page.next.map_or("null".to_owned(), |place| format!("\"{place}\""));
-    Ok(json(format!("{{\"streams\":[{}],\"next\":{next}}}", streams.join(","))))
+    let since_ms = since.map(|ReceivedSince(ms)| ms);
+    let (changed, unchanged): (Vec<_>, Vec<_>) = (0..)
+        .zip(&page.streams)
+        .partition(|(_, stream)| since_ms.is_none_or(|since_ms| stream.received_ms >= since_ms));
+    let unchanged = unchanged.into_iter().map(|(index, stream)| Unchanged::of(index, stream));
+    let answer = StreamPage {
+        streams: changed.into_iter().map(|(_, stream)| raw(stream)).collect::<Result<_, _>>()?,
+        unchanged: since_ms.is_some().then(|| unchanged.collect::<Result<_, _>>()).transpose()?,
+        next: page.next.map(|place| place.to_string()),
+    };
+    Ok(Json(answer).into_response())
+}
+
+/// Streams of one page, newest first.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct StreamPage {
+    #[schemars(schema_with = "reports")]
+    streams: Vec<Box<RawValue>>,
+    /// With `since`: the streams of the page that `streams` leaves out, because they arrived before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchanged: Option<Vec<Unchanged>>,
+    /// `cursor` of the next page; `null` on the last one.
+    #[schemars(schema_with = "cursor")]
+    next: Option<String>,
+}
+
+/// A stream that a client has already, if it has this revision.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "UnchangedStream")]
+struct Unchanged {
+    /// Position in the page, from 0.
+    index: usize,
+    id: String,
+    rev: u32,
+}
+
+impl Unchanged {
+    fn of(index: usize, stream: &StoredStream) -> Result<Self, StoreError> {
+        #[derive(Deserialize)]
+        struct Revision {
+            id: String,
+            #[serde(default)]
+            rev: u32,
+        }
+        let Revision { id, rev } = serde_json::from_str(&stream.json)?;
+        Ok(Self { index, id, rev })
+    }
+}
+
+fn cursor(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"] })
+}
+
+fn reports(generator: &mut SchemaGenerator) -> Schema {
+    let list = json!({ "type": "array", "items": schema::stream(generator) });
+    list.try_into().expect("a schema is an object")
 }
 
 /// Handles `/v1/streams/{id}`.
@@ -65,7 +133,12 @@ pub(crate) async fn stream(
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
     let found = state.reader.run(move |store| store.one(&Filter::of_sites(sites), id)).await?;
-    found.as_ref().map(|stream| json(object(stream))).ok_or_else(unknown)
+    let stream = found.as_ref().map(object).ok_or_else(unknown)?;
+    Ok(([(CONTENT_TYPE, "application/json")], stream).into_response())
+}
+
+fn raw(stream: &StoredStream) -> Result<Box<RawValue>, StoreError> {
+    Ok(RawValue::from_string(object(stream))?)
 }
 
 /// The stored report is a JSON object: more fields go before its closing brace.
@@ -73,8 +146,4 @@ pub(super) fn object(stream: &StoredStream) -> String {
     let fields = &stream.json[..stream.json.len() - 1];
     // The country needs no escaping: it is two letters, `unknown` or `other`.
     format!("{fields},\"received_ms\":{},\"country\":\"{}\"}}", stream.received_ms, stream.country)
-}
-
-fn json(body: String) -> Response {
-    ([(CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::{CompareTo, Format, Step};
+use super::params::{CompareTo, Format, Since, Step};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
@@ -61,6 +61,7 @@ query! {
         filter: Filter,
         metric: Metric,
         step: Option<Step>,
+        since: Option<Since>,
         compare_to: Option<CompareTo>,
         format: Format,
     }
@@ -71,12 +72,15 @@ pub(crate) async fn timeseries(
     State(state): State<ApiState>,
     Query(query): Query<TimeseriesQuery>,
 ) -> Result<Response, ApiError> {
-    let TimeseriesQuery { range, filter, metric, step, compare_to, format } = query;
+    let TimeseriesQuery { range, filter, metric, step, since, compare_to, format } = query;
     let (range, step_ms) = range.at_present(&state).in_steps(step, compare_to)?;
     let earlier = compare_to.map(|period| range.earlier_in_steps(period, step_ms)).transpose()?;
     let asked = filter.clone();
+    let first_step = range.first_step(since, step_ms);
     let read_all = move |store: &Backend<'_>| {
-        let points = |store: &Backend<'_>, range| points(store, &filter, range, step_ms, metric);
+        let points = |store: &Backend<'_>, range: Range| {
+            points(store, &filter, range.without_steps(first_step, step_ms), step_ms, metric)
+        };
         let before = |store: &Backend<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
         store.both(
             |store| store.both(|store| points(store, range), before),

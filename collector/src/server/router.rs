@@ -6,15 +6,19 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::SizeAbove;
 
 use crate::api::{self, health};
 use crate::export::prometheus;
 use crate::http::connection::Timer;
 use crate::http::error::{ApiError, Reason};
+use crate::http::not_modified::not_modified;
 use crate::http::{auth, probe_files, snippet, static_files};
 use crate::ingest::handler;
 use crate::server::state::AppState;
@@ -38,6 +42,8 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/refusals", get(api::refusals))
         .route("/v1/live", get(api::live))
         .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn(not_modified))
+        .layer(compressed())
         .layer(from_fn_with_state(state.clone(), auth::read));
     let metrics = Router::new()
         .route("/metrics", get(prometheus::metrics))
@@ -75,6 +81,16 @@ pub fn app(state: AppState) -> Router {
         .with_state(state)
 }
 
+/// Compresses responses that are worth it for clients that accept gzip. The live feed is flushed after each event. Only
+/// pages of this origin can read these responses, and none has a secret beside text of others, so their length reveals
+/// nothing.
+fn compressed() -> CompressionLayer<SizeAbove> {
+    CompressionLayer::new()
+        .gzip(true)
+        .quality(CompressionLevel::Default)
+        .compress_when(SizeAbove::new(ONE_PACKET))
+}
+
 async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
     handler::beacons(state.ingest(), &Timer::default(), request).await
 }
@@ -87,3 +103,6 @@ async fn wrong_method() -> ApiError {
 pub(super) fn after_panic(_: Box<dyn Any + Send>) -> Response {
     ApiError::new(Reason::Internal, "internal error; the collector's log has the cause").into_response()
 }
+
+/// A response that fits into one packet does not arrive earlier if it is shorter.
+const ONE_PACKET: u64 = 1_200;

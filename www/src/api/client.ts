@@ -1,5 +1,6 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
 import type { Dimension, Filters, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
+import { EarlierResponses, requestPage, requestSeries } from "./changes";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
 import type { Responses } from "./schemas";
@@ -53,8 +54,9 @@ export interface SeriesQuery {
 
 export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options: RequestOptions) => {
   const { metric, step, compareTo } = series;
-  const query = { metric, step: step?.toString(), compare_to: compareTo ?? undefined };
-  return get("v1/timeseries", { ...windowQuery(window), ...query }, options);
+  const own = { metric, step: step?.toString(), compare_to: compareTo ?? undefined };
+  const query = { ...windowQuery(window), ...own };
+  return requestSeries(keyOf("v1/timeseries", query), (since) => get("v1/timeseries", { ...query, since }, options));
 };
 
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
@@ -92,8 +94,10 @@ export const getRefusals = (options: RequestOptions) => get("v1/refusals", {}, o
 export const getAccounting = (options: RequestOptions) => get("v1/accounting", {}, options);
 
 /** `step` is in seconds. */
-export const getCompare = (window: QueryWindow, step: number, options: RequestOptions) =>
-  get("v1/compare", { ...windowQuery(window), step: String(step) }, options);
+export const getCompare = (window: QueryWindow, step: number, options: RequestOptions) => {
+  const query = { ...windowQuery(window), step: String(step) };
+  return requestSeries(keyOf("v1/compare", query), (since) => get("v1/compare", { ...query, since }, options));
+};
 
 /** Selects the streams of a list and its page. */
 export interface StreamQuery {
@@ -102,8 +106,10 @@ export interface StreamQuery {
   cursor?: string;
 }
 
-export const getStreams = (window: QueryWindow, streams: StreamQuery, options: RequestOptions) =>
-  get("v1/streams", { ...windowQuery(window), ...streams, limit: "50" }, options);
+export const getStreams = (window: QueryWindow, streams: StreamQuery, options: RequestOptions) => {
+  const query = { ...windowQuery(window), ...streams, limit: "50" };
+  return requestPage(keyOf("v1/streams", query), (since) => get("v1/streams", { ...query, since }, options));
+};
 
 /** The newest stored stream that matches the filters. */
 export async function getNewest(filters: Filters, options: RequestOptions): Promise<StreamReport | null> {
@@ -113,6 +119,8 @@ export async function getNewest(filters: Filters, options: RequestOptions): Prom
 
 export const getStream = (id: string, options: RequestOptions) =>
   getJson<Responses["v1/streams/{id}"]>(`v1/streams/${encodeURIComponent(id)}`, {}, options);
+
+const keyOf = (route: string, query: Query) => addressOf(route, query).href;
 
 function windowQuery({ range, filters }: QueryWindow): Query {
   return { ...rangeQuery(range), ...filters };
@@ -127,12 +135,12 @@ export const signIn = (token: string) =>
 
 /** Removes the session cookie. */
 export async function signOut(): Promise<void> {
-  await request("DELETE", "v1/session", {}, "application/json", {});
+  await request("DELETE", addressOf("v1/session", {}), JSON_HEADERS, {});
 }
 
 /** Opens the live feed. An `EventSource` would hide the reason of a refusal. */
 export async function openLive(filters: Filters, options: RequestOptions): Promise<ReadableStream<BufferSource>> {
-  const { body } = await request("GET", "v1/live", filters, "text/event-stream", options);
+  const { body } = await request("GET", addressOf("v1/live", filters), { Accept: "text/event-stream" }, options);
   if (body === null) throw new TypeError("response without a body");
   return body;
 }
@@ -161,9 +169,16 @@ async function answerOf<Answer>(
   if (signal?.aborted) stop();
   signal?.addEventListener("abort", stop);
   const timeout = setTimeout(stop, REQUEST_TIMEOUT_MS);
+  const address = addressOf(path, query);
+  const known = method === "GET" ? responses.get(address.href) : undefined;
+  const headers = known ? { ...JSON_HEADERS, "If-None-Match": known.tag } : JSON_HEADERS;
   try {
-    const response = await request(method, path, query, "application/json", { signal: controller.signal }, body);
-    return (await response.json()) as Answer;
+    const response = await request(method, address, headers, { signal: controller.signal }, body);
+    if (known && response.status === NOT_MODIFIED) return known.answer as Answer;
+    const answer = (await response.json()) as Answer;
+    const tag = response.headers.get("ETag");
+    if (method === "GET" && tag !== null) responses.set(address.href, { tag, answer });
+    return answer;
   } catch (error) {
     throw error instanceof SyntaxError ? new UnexpectedResponse(error.message) : error;
   } finally {
@@ -172,28 +187,35 @@ async function answerOf<Answer>(
   }
 }
 
-async function request(
-  method: Method,
-  route: string,
-  query: Query,
-  accept: string,
-  options: RequestOptions,
-  body?: object,
-): Promise<Response> {
+/** Responses with their `ETag`, by address. They stay out of the browser's cache, which outlives the session. */
+const responses = new EarlierResponses<{ tag: string; answer: unknown }>();
+
+const JSON_HEADERS = { Accept: "application/json" };
+const NOT_MODIFIED = 304;
+
+function addressOf(route: string, query: Query): URL {
   const address = new URL(route, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
-  const headers: Record<string, string> = { Accept: accept };
-  if (body) headers["Content-Type"] = "application/json";
+  return address;
+}
+
+async function request(
+  method: Method,
+  address: URL,
+  headers: Record<string, string>,
+  options: RequestOptions,
+  body?: object,
+): Promise<Response> {
   const response = await fetch(address, {
     method,
-    headers,
+    headers: body ? { ...headers, "Content-Type": "application/json" } : headers,
     body: body ? JSON.stringify(body) : null,
     cache: "no-store",
     signal: options.signal ?? null,
   });
-  if (!response.ok) throw await apiErrorOf(response);
+  if (!response.ok && response.status !== NOT_MODIFIED) throw await apiErrorOf(response);
   return response;
 }
 

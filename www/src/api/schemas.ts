@@ -662,10 +662,13 @@ export interface StreamAccounting {
   open: number;
 }
 
+/** Streams of one page, newest first. */
 export interface StreamPage {
   /** `cursor` of the next page; `null` on the last one. */
   next: string | null;
   streams: StreamReport[];
+  /** With `since`: the streams of the page that `streams` leaves out, because they arrived before it. */
+  unchanged?: UnchangedStream[] | null;
 }
 
 export interface StreamReport {
@@ -1030,6 +1033,14 @@ export interface TimeseriesPoint {
 }
 
 export type Up = "both" | "latency" | "errors" | "neither";
+
+/** A stream that a client has already, if it has this revision. */
+export interface UnchangedStream {
+  id: string;
+  /** Position in the page, from 0. */
+  index: number;
+  rev: number;
+}
 
 /** The state of one use case of a site, as the first screen lists it. */
 export interface UseCaseStatus {

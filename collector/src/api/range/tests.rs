@@ -11,6 +11,7 @@ query! {
     RangeQuery {
         range: AskedRange,
         step: Option<Step>,
+        since: Option<Since>,
         compare_to: Option<CompareTo>,
     }
 }
@@ -199,4 +200,20 @@ fn the_day_before_is_the_same_hours() {
     let range = asked.range.at(NOW_MS, minutes_of(48));
     let before = range.earlier(asked.compare_to.unwrap());
     assert_eq!((range.from_ms - before.from_ms, range.to_ms - before.to_ms), (86_400_000, 86_400_000));
+}
+
+#[test]
+fn since_leaves_out_the_steps_before_it() {
+    let starts = |since: &str| {
+        let pairs = [("from", "60000"), ("to", "900000"), ("step", "300"), ("since", since)];
+        let asked = asked(&pairs);
+        let (range, step_ms) = asked.in_steps(minutes_of(1_000_000));
+        let part = range.without_steps(range.first_step(asked.since, step_ms), step_ms);
+        let starts: Vec<_> = part.step_starts(step_ms).take(part.steps(step_ms)).collect();
+        (part.from_ms, starts)
+    };
+    assert_eq!(starts("0"), (60_000, vec![0, 300_000, 600_000]), "the range begins within its first step");
+    assert_eq!(starts("299999"), (60_000, vec![0, 300_000, 600_000]));
+    assert_eq!(starts("300000"), (300_000, vec![300_000, 600_000]));
+    assert_eq!(starts("100000000000000"), (600_000, vec![600_000]), "the last step is always there");
 }
