@@ -1032,8 +1032,6 @@ export interface TimeseriesPoint {
   with_usage: number;
 }
 
-export type Up = "both" | "latency" | "errors" | "neither";
-
 /** A stream that a client has already, if it has this revision. */
 export interface UnchangedStream {
   id: string;
@@ -1041,6 +1039,8 @@ export interface UnchangedStream {
   index: number;
   rev: number;
 }
+
+export type Up = "both" | "latency" | "errors" | "neither";
 
 /** The state of one use case of a site, as the first screen lists it. */
 export interface UseCaseStatus {
