@@ -8,6 +8,7 @@ mod clock_jump_guard;
 mod dedup_log;
 mod dimension_columns;
 pub(crate) mod error;
+pub(crate) mod filter;
 pub(crate) mod paths;
 pub(crate) mod query;
 mod range_cover;

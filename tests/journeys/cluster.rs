@@ -175,7 +175,14 @@ async fn filters_with_quotes_and_backslashes_find_their_streams() -> Result<()> 
 
 /// Three streams of another collector, from nobody knows where, and one of its own.
 async fn all_is_there(collector: &Collector) -> Result<()> {
-    for (filter, streams) in [("country=unknown&model=m", 3), ("country=DE&model=m", 0), ("model=m", 3)] {
+    for (filter, streams) in [
+        ("country=unknown&model=m", 3),
+        ("country=DE&model=m", 0),
+        ("country=DE&country=unknown&model=m", 3),
+        ("country=!DE&model=m", 3),
+        ("country=!unknown&model=m", 0),
+        ("model=m", 3),
+    ] {
         let summary = collector.get(&format!("/v1/summary?{filter}")).await?;
         ensure!(summary["streams"] == streams, "{filter}: {summary}");
     }

@@ -16,7 +16,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{CensoredWaits, CurvePoint};
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// Share of users that leave, by wait time.
 #[derive(Serialize, JsonSchema)]

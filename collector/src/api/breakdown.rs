@@ -24,7 +24,7 @@ use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::stats::binomial;
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]

@@ -19,7 +19,7 @@ use crate::aggregate::metric::{Metric, Unit};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::time::MINUTE_MS;
 
 /// Time to first token in browsers and on servers.

@@ -17,7 +17,7 @@ use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::metric::Metric;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::time::MINUTE_MS;
 
 /// Distribution of a metric over time.

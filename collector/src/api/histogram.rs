@@ -18,7 +18,7 @@ use crate::aggregate::metric::{Metric, Unit};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// Distribution of a metric.
 #[derive(Serialize, JsonSchema)]

@@ -18,7 +18,7 @@ use super::targets_in_view::{TargetsInView, by_use_case};
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::time::MINUTE_MS;
 
 /// Outcomes and defects of streams over time.

@@ -27,7 +27,8 @@ use crate::api::live_feed::LiveEvent;
 use crate::http::error::{ApiError, Reason};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, RATE_MS, StreamsQuery};
+use crate::store::filter::Filter;
+use crate::store::query::{RATE_MS, StreamsQuery};
 use crate::time;
 
 /// The current state of a filter.

@@ -10,7 +10,7 @@ use futures_util::stream::{self, Stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// All feeds. There are at most as many as there may be subscribers.
 pub(crate) struct LiveFeeds {

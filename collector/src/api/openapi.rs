@@ -25,7 +25,7 @@ use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
 use crate::api::health::Ready;
 use crate::http::session_cookie;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// Handles the route.
 pub(crate) async fn openapi() -> Json<Value> {

@@ -1,5 +1,7 @@
 //! The query parameters: name, meaning, accepted values and default of each. Each route's file says which it takes.
 
+use std::collections::BTreeSet;
+
 use beacon::Outcome;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -9,7 +11,7 @@ use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::http::error::{ApiError, Reason};
-use crate::store::query::Filter;
+use crate::store::filter::{Filter, Selection};
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
 
 /// In the year 5138. Later times could overflow arithmetic.
@@ -66,16 +68,23 @@ impl Param for ToMs {
 impl FromQuery for Filter {
     fn openapi() -> Vec<Value> {
         let filter = |spec: &DimensionSpec| {
-            parameter(spec.name, &format!("Only this {}.", spec.about), &json!({ "type": "string" }))
+            let about = format!("Only this {}.", spec.about);
+            let list = json!({ "type": "array", "items": { "type": "string" }, "maxItems": MOST_VALUES });
+            parameter(spec.name, &about, &list)
         };
         DIMENSIONS.iter().map(filter).collect()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
-        let filter =
-            Self::new(DIMENSIONS.each_ref().map(|spec| given.text(spec.name)), given.sites().clone());
-        match (&filter[Dimension::Site], filter.sites().names()) {
-            (Some(site), Some(names)) if !filter.sites().allows(site) => {
+        let mut selections = [const { Selection::All }; Dimension::COUNT];
+        for (spec, selection) in DIMENSIONS.iter().zip(&mut selections) {
+            *selection = selected(spec.name, given.texts(spec.name))?;
+        }
+        let filter = Self::new(selections, given.sites().clone());
+        match (filter.selection(Dimension::Site), filter.sites().names()) {
+            (Selection::Only(asked), Some(names))
+                if !asked.iter().all(|site| filter.sites().allows(site)) =>
+            {
                 let names = names.join("`, `");
                 let message = format!(
                     "the token is limited to other sites: leave out `site`, or name one of `{names}`"
@@ -86,6 +95,27 @@ impl FromQuery for Filter {
         }
     }
 }
+
+/// The values that a filter selects, from the texts of its parameter.
+fn selected(name: &str, texts: Vec<String>) -> Result<Selection, ApiError> {
+    if texts.len() > MOST_VALUES {
+        return Err(bad(format!("`{name}` may be given at most {MOST_VALUES} times")));
+    }
+    if texts.iter().any(|text| text == "!") {
+        return Err(bad(format!("a value must follow `!` in `{name}`")));
+    }
+    let excluded: BTreeSet<_> =
+        texts.iter().filter_map(|text| text.strip_prefix('!')).map(str::to_owned).collect();
+    match (texts.is_empty(), excluded.is_empty()) {
+        (true, _) => Ok(Selection::All),
+        (_, true) => Ok(Selection::Only(texts.into_iter().collect())),
+        _ if texts.iter().all(|text| text.starts_with('!')) => Ok(Selection::Except(excluded)),
+        _ => Err(bad(format!("`{name}` selects values or excludes them with `!`, not both"))),
+    }
+}
+
+/// Most values of a filter.
+const MOST_VALUES: usize = 50;
 
 impl Param for Metric {
     const NAME: &'static str = "metric";
@@ -259,7 +289,7 @@ impl FromQuery for Cursor {
     fn read(given: &mut Given) -> Result<Self, ApiError> {
         let parse = |text: String| text.parse().ok().filter(|cursor| i64::try_from(*cursor).is_ok());
         let invalid = || bad("`cursor` must be the `next` of the previous page");
-        let cursor = given.text("cursor").map(|text| parse(text).ok_or_else(invalid)).transpose()?;
+        let cursor = given.text("cursor")?.map(|text| parse(text).ok_or_else(invalid)).transpose()?;
         Ok(Self(cursor))
     }
 }

@@ -74,30 +74,24 @@ impl<Q: FromQuery, S: Send + Sync> FromRequestParts<S> for Query<Q> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let pairs = pairs.map_err(|_| bad("the query string cannot be parsed"))?.0;
         let Access { sites, .. } = Access::from_request_parts(parts, state).await?;
-        Given::of(pairs, sites)?.all().map(Self)
+        Given::of(pairs, sites).all().map(Self)
     }
 }
 
 /// Parameters of a request that are not read yet.
 pub(crate) struct Given {
-    by_name: BTreeMap<String, String>,
+    by_name: BTreeMap<String, Vec<String>>,
     /// The sites that the request may read.
     sites: AllowedSites,
 }
 
 impl Given {
-    pub(super) fn of(
-        pairs: impl IntoIterator<Item = (String, String)>,
-        sites: AllowedSites,
-    ) -> Result<Self, ApiError> {
-        let mut by_name = BTreeMap::new();
+    pub(super) fn of(pairs: impl IntoIterator<Item = (String, String)>, sites: AllowedSites) -> Self {
+        let mut by_name = BTreeMap::<String, Vec<String>>::new();
         for (name, value) in pairs {
-            if by_name.contains_key(&name) {
-                return Err(bad(format!("parameter `{}` is given twice", shorten(&name))));
-            }
-            by_name.insert(name, value);
+            by_name.entry(name).or_default().push(value);
         }
-        Ok(Self { by_name, sites })
+        Self { by_name, sites }
     }
 
     pub(super) const fn sites(&self) -> &AllowedSites {
@@ -113,8 +107,17 @@ impl Given {
         }
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Option<String> {
-        self.by_name.remove(name)
+    /// The value of a parameter that may be given once.
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+        match self.texts(name) {
+            texts if texts.len() > 1 => Err(bad(format!("parameter `{name}` is given twice"))),
+            texts => Ok(texts.into_iter().next()),
+        }
+    }
+
+    /// The values of a parameter that may be given several times.
+    pub(super) fn texts(&mut self, name: &str) -> Vec<String> {
+        self.by_name.remove(name).unwrap_or_default()
     }
 }
 
@@ -139,7 +142,7 @@ impl<T: Param> FromQuery for T {
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
-        let text = given.text(T::NAME).or_else(|| T::DEFAULT.map(str::to_owned));
+        let text = given.text(T::NAME)?.or_else(|| T::DEFAULT.map(str::to_owned));
         let text = text.ok_or_else(|| bad(format!("parameter `{}` is missing", T::NAME)))?;
         let accepts = T::accepts();
         let expected = accepts.expected();

@@ -20,7 +20,7 @@ use crate::http::error::ApiError;
 use crate::slo::alert::{Alert, GroupState};
 use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, SliCount};
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::time::{DAY_MINUTES, DAY_MS};
 
 /// Error budgets of a site's use case.
@@ -105,9 +105,9 @@ pub(crate) async fn slo(
     if let Some([site, use_case]) = worst_of(&state, &filter).await? {
         filter = filter.with(Dimension::Site, site).with(Dimension::UseCase, use_case);
     }
-    let site = filter[Dimension::Site].clone();
+    let site = filter.only(Dimension::Site).map(str::to_owned);
     let targets = TargetsOf::of(&state, &filter);
-    filter[Dimension::UseCase] = Some(targets.use_case.clone());
+    filter = filter.with(Dimension::UseCase, &targets.use_case);
     let days = state.config.budget_days();
     let newest = |minutes| AskedRange::Newest { minutes }.at_present(&state);
     let period = newest(i64::from(days) * DAY_MINUTES);
@@ -142,17 +142,16 @@ pub(crate) async fn slo(
 /// The site and use case in the filter with the most urgent alert, and the largest of those: budgets of several together
 /// would hide each other. `None` if the filter names both, or nothing in it has streams.
 async fn worst_of(state: &ApiState, filter: &Filter) -> Result<Option<[String; 2]>, ApiError> {
-    let chosen = [filter[Dimension::Site].clone(), filter[Dimension::UseCase].clone()];
-    if chosen.iter().all(Option::is_some) {
+    let parts = [Dimension::Site, Dimension::UseCase];
+    if parts.iter().all(|dimension| filter.only(*dimension).is_some()) {
         return Ok(None);
     }
     let states = {
         let (state, filter) = (state.clone(), filter.clone());
         state.reader.clone().run(move |store: &Backend<'_>| state.firing(store, &filter)).await?
     };
-    let is_chosen = |group: &[String; 2]| {
-        chosen.iter().zip(group).all(|(chosen, name)| chosen.as_ref().is_none_or(|chosen| chosen == name))
-    };
+    let is_chosen =
+        |group: &[String; 2]| parts.iter().zip(group).all(|(part, name)| filter.selects(*part, name));
     let rank =
         |state: &GroupState| (state.alerts.first().map(|alert| Reverse(alert.severity)), state.streams);
     let worst = states.iter().filter(|(group, _)| is_chosen(group)).max_by_key(|(_, state)| rank(state));
@@ -169,9 +168,7 @@ pub(crate) async fn alerts(
         state.reader.clone().run(move |store: &Backend<'_>| state.firing(store, &filter)).await?
     };
     let is_chosen = |[site, use_case]: &[String; 2]| {
-        let matches =
-            |dimension: Dimension, name: &String| filter[dimension].as_ref().is_none_or(|one| one == name);
-        matches(Dimension::Site, site) && matches(Dimension::UseCase, use_case)
+        filter.selects(Dimension::Site, site) && filter.selects(Dimension::UseCase, use_case)
     };
     let mut alerts: Vec<_> = states
         .iter()

@@ -8,7 +8,7 @@ use crate::http::counters::RequestCounters;
 use crate::slo::alert::{AlertCache, GroupStates};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{self, HOUR_MS, MINUTE_MS};

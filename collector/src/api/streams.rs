@@ -20,7 +20,8 @@ use crate::aggregate::sampling::SampleKind;
 use crate::http::access_control::Access;
 use crate::http::error::{ApiError, Reason};
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsQuery};
+use crate::store::filter::Filter;
+use crate::store::query::{SamplesQuery, StoredStream, StreamsQuery};
 
 query! {
     /// Parameters of `/v1/streams`. Without a range, all stored streams qualify.

@@ -26,7 +26,7 @@ use crate::slo::verdict::Verdict;
 use crate::slo::verdict::trend::ErrorsAndLatency;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// All figures of the dashboard's first screen.
 #[derive(Serialize, JsonSchema)]

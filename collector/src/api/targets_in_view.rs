@@ -13,7 +13,7 @@ use crate::config::Site;
 use crate::config::targets::Targets;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// Targets of a use case.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -30,13 +30,13 @@ impl TargetsOf {
     pub(super) fn of(state: &ApiState, filter: &Filter) -> Self {
         let is_allowed = |site: &&Site| filter.sites().allows(&site.name);
         let sites: Vec<_> = state.config.sites.iter().filter(is_allowed).collect();
-        let is_selected = |site: &&&Site| filter[Dimension::Site].as_ref() == Some(&site.name);
+        let is_selected = |site: &&&Site| filter.only(Dimension::Site) == Some(&*site.name);
         let site = sites.iter().find(is_selected).or(sites.first());
         let default = || site.map(|site| site.use_case.clone()).unwrap_or_default();
-        let use_case = filter[Dimension::UseCase].clone().unwrap_or_else(default);
+        let use_case = filter.only(Dimension::UseCase).map_or_else(default, str::to_owned);
         // With a single site, all streams belong to it even without a filter.
-        let own = filter[Dimension::Site]
-            .as_deref()
+        let own = filter
+            .only(Dimension::Site)
             .or_else(|| site.filter(|_| sites.len() == 1).map(|site| &*site.name));
         let targets = state.config.targets(own, &use_case);
         Self { use_case, targets }

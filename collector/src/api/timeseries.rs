@@ -19,7 +19,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::time::MINUTE_MS;
 
 /// A metric over time.

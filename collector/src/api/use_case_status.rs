@@ -21,7 +21,7 @@ use crate::slo::verdict::{self, CaseVerdict, Verdict};
 use crate::stats::onset::{StepCount, onset};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::time::MINUTE_MS;
 
 /// Statistics by site and use case.
@@ -97,8 +97,7 @@ pub(super) fn alerts(
     filter: &Filter,
 ) -> Result<GroupStates, StoreError> {
     let of_alerts = [Dimension::Site, Dimension::UseCase];
-    let is_part =
-        Dimension::all().any(|dimension| filter[dimension].is_some() && !of_alerts.contains(&dimension));
+    let is_part = filter.restricted().any(|(dimension, ..)| !of_alerts.contains(&dimension));
     if is_part || !range.includes_now() {
         return Ok(GroupStates::new());
     }

@@ -17,7 +17,8 @@ use crate::config::token::AllowedSites;
 use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, SliCount};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, WindowsQuery};
+use crate::store::filter::Filter;
+use crate::store::query::WindowsQuery;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES, minute_of};
 
 /// An alert that fires.

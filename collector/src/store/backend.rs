@@ -15,8 +15,9 @@ use crate::config::token::AllSites;
 use crate::report::stream_id::StreamId;
 use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
+use crate::store::filter::Filter;
 use crate::store::query::{
-    Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
+    IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
 };
 
 /// One query's view of the store.

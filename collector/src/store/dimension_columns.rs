@@ -4,7 +4,7 @@ use rusqlite::{Connection, Params, Row, ToSql, params_from_iter};
 
 use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::series::{Series, SeriesId};
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// Reads a series from the columns of the dimensions, which begin at `first`.
 pub(super) fn series(row: &Row<'_>, first: usize) -> rusqlite::Result<Series> {
@@ -35,19 +35,21 @@ pub(super) fn with_series<'a>(number: &'a dyn ToSql, series: &'a Series) -> impl
 
 /// A filter as a condition on a row of `series`. Its parameters follow `before` others: see [`with_filter`].
 pub(super) fn in_filter(before: usize, filter: &Filter) -> String {
-    let condition =
-        |(dimension, at): (Dimension, usize)| format!("(?{at} IS NULL OR {} = ?{at})", dimension.name());
-    let mut conditions: Vec<_> = Dimension::all().zip(before + 1..).map(condition).collect();
+    let mut places = (before + 1..).map(|at| format!("?{at}"));
+    let mut list = |count: usize| places.by_ref().take(count).collect::<Vec<_>>().join(", ");
+    let restricted = filter.restricted();
+    let mut conditions: Vec<_> = restricted
+        .map(|(dimension, selection, named)| selection.condition(dimension.name(), &list(named.len())))
+        .collect();
     if let Some(sites) = filter.sites().names() {
-        let places = (before + Dimension::COUNT + 1..).zip(sites).map(|(at, _)| format!("?{at}"));
-        conditions.push(format!("site IN ({})", places.collect::<Vec<_>>().join(", ")));
+        conditions.push(format!("site IN ({})", list(sites.len())));
     }
-    conditions.join(" AND ")
+    if conditions.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") }
 }
 
 /// Parameters of a statement with [`in_filter`].
 pub(super) fn with_filter<'a>(before: &[&'a dyn ToSql], filter: &'a Filter) -> impl Params {
-    let values = filter.values().iter().map(|value| value as &dyn ToSql);
+    let values = filter.restricted().flat_map(|(.., named)| named).map(|value| value as &dyn ToSql);
     let sites = filter.sites().names().into_iter().flatten().map(|site| site as &dyn ToSql);
     params_from_iter(before.iter().copied().chain(values).chain(sites).collect::<Vec<_>>())
 }

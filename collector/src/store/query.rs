@@ -1,89 +1,17 @@
 //! Queries to the store and their results, in the same types for every backend.
 
 use std::collections::BTreeMap;
-use std::ops::{Index, IndexMut};
 
 use beacon::Outcome;
 
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::SeqNo;
-use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::operation::Operation;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
-use crate::config::token::AllowedSites;
-
-/// The streams that a query selects: those of the sites that its reader may see, with certain values of dimensions.
-/// No query can be asked without saying which sites these are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Filter {
-    /// `None` selects all values of a dimension.
-    values: [Option<String>; Dimension::COUNT],
-    sites: AllowedSites,
-}
-
-impl Filter {
-    pub(crate) const fn new(values: [Option<String>; Dimension::COUNT], sites: AllowedSites) -> Self {
-        Self { values, sites }
-    }
-
-    /// All streams of the sites.
-    pub(crate) const fn of_sites(sites: AllowedSites) -> Self {
-        Self::new([const { None }; Dimension::COUNT], sites)
-    }
-
-    /// All values, in the order of columns.
-    pub(super) const fn values(&self) -> &[Option<String>; Dimension::COUNT] {
-        &self.values
-    }
-
-    /// The sites that the reader may see, whether or not a value selects one of them.
-    pub(crate) const fn sites(&self) -> &AllowedSites {
-        &self.sites
-    }
-
-    /// Whether it selects streams of the site.
-    pub(crate) fn selects_site(&self, site: &str) -> bool {
-        self.sites.allows(site) && self[Dimension::Site].as_ref().is_none_or(|selected| selected == site)
-    }
-
-    pub(super) fn selects_everything(&self) -> bool {
-        self.sites == AllowedSites::All && self.restricted().next().is_none()
-    }
-
-    pub(crate) fn with(mut self, dimension: Dimension, value: impl Into<String>) -> Self {
-        self[dimension] = Some(value.into());
-        self
-    }
-
-    /// The dimensions that the filter restricts, with their values.
-    pub(super) fn restricted(&self) -> impl Iterator<Item = (Dimension, &str)> {
-        Dimension::all().filter_map(|dimension| Some((dimension, self[dimension].as_deref()?)))
-    }
-}
-
-impl Index<Dimension> for Filter {
-    type Output = Option<String>;
-
-    fn index(&self, dimension: Dimension) -> &Option<String> {
-        &self.values[dimension as usize]
-    }
-}
-
-impl IndexMut<Dimension> for Filter {
-    fn index_mut(&mut self, dimension: Dimension) -> &mut Option<String> {
-        &mut self.values[dimension as usize]
-    }
-}
-
-#[cfg(test)]
-impl Default for Filter {
-    fn default() -> Self {
-        Self::of_sites(AllowedSites::All)
-    }
-}
+use crate::store::filter::Filter;
 
 /// Which stored reports a query selects.
 pub(crate) struct StreamsQuery {

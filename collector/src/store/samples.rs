@@ -7,7 +7,8 @@ use super::dimension_columns::{in_filter, with_filter};
 use crate::aggregate::sampling::{SampleChanges, SampleKind, StoredSample};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, SamplesQuery, StoredStream, StreamsPage};
+use crate::store::filter::Filter;
+use crate::store::query::{SamplesQuery, StoredStream, StreamsPage};
 use crate::time::day_of;
 
 /// A page of samples: slowest first for the slowest streams, newest first for the other kinds.

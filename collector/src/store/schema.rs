@@ -199,7 +199,8 @@ mod tests {
     use crate::aggregate::judgement::Judgement;
     use crate::aggregate::metric::Metric;
     use crate::aggregate::window_stats::WindowStats;
-    use crate::store::query::{Filter, WindowsQuery};
+    use crate::store::filter::Filter;
+    use crate::store::query::WindowsQuery;
 
     /// Writes an hour in the schema before countries: its minutes are gone, and it has two models.
     fn hour_without_countries(connection: &Connection) {

@@ -14,7 +14,8 @@ use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
-use crate::store::query::{Filter, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
+use crate::store::filter::Filter;
+use crate::store::query::{RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
 
 /// The stream registry, shared with the aggregation worker.
 #[derive(Clone)]

@@ -159,13 +159,16 @@ async fn no_route_shows_anything_of_another_site() {
 async fn no_route_takes_another_site_as_a_filter() {
     let collector = collector().await;
     for route in Route::all(&collector).await.iter().filter(|route| route.takes("site")) {
-        for site in ["zulu", "unheard-of", ""] {
+        for site in ["zulu", "unheard-of", "", "shop&site=zulu"] {
             let path = format!("{}?site={site}", route.path);
             let message = ask(&collector, &path, LIMITED).await.refused(403, "site_forbidden");
             assert!(message.contains("`blog`, `shop`"), "{message}");
         }
-        let own = ask(&collector, &format!("{}?site=shop", route.path), LIMITED).await;
-        assert_eq!(own.status, 200, "{} {}", route.path, own.body);
+        for own in ["shop", "blog&site=shop", "!blog"] {
+            let own = ask(&collector, &format!("{}?site={own}", route.path), LIMITED).await;
+            assert_eq!(own.status, 200, "{} {}", route.path, own.body);
+            assert!(!own.body.contains(SIGN), "{} {}", route.path, own.body);
+        }
     }
 }
 

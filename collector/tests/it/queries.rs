@@ -253,6 +253,27 @@ async fn two_models() -> TestCollector {
     collector
 }
 
+#[tokio::test]
+async fn a_filter_takes_several_values_or_all_but_some() {
+    let collector = two_models().await;
+    for (filter, streams) in [
+        ("model=slow-model", 2),
+        ("model=slow-model&model=gpt-5", 6),
+        ("model=slow-model&model=never-heard-of", 2),
+        ("model=!slow-model", 4),
+        ("model=!slow-model&model=!gpt-5", 0),
+        ("model=!never-heard-of&country=unknown", 6),
+        ("country=!unknown", 0),
+    ] {
+        assert_eq!(collector.json(&format!("/v1/summary?{filter}")).await["streams"], streams, "{filter}");
+        let listed = collector.json(&format!("/v1/streams?{filter}")).await;
+        assert_eq!(listed["streams"].as_array().unwrap().len(), streams, "{filter}");
+    }
+    let many = "model=a&".repeat(51);
+    let message = collector.get(&format!("/v1/summary?{many}")).await.refused(400, "bad_query");
+    assert!(message.contains("at most 50 times"), "{message}");
+}
+
 /// The window from which a stream was retracted stays, and is empty.
 #[tokio::test]
 async fn a_value_whose_streams_were_all_retracted_is_no_group() {
@@ -466,6 +487,8 @@ async fn an_invalid_query_is_refused() {
         "/v1/streams?cursor=-1",
         "/v1/streams?sample=slowest&cursor=-1",
         "/v1/streams?outcome=fine",
+        "/v1/summary?model=a&model=!b",
+        "/v1/summary?model=!",
         "/v1/histogram?%ff=%zz",
         "/v1/histogram?format=xml",
         "/v1/breakdown?by=id",

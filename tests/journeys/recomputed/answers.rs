@@ -30,6 +30,9 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
     }
     filters.push(vec![("site", sites[0].to_owned()), ("use_case", "chat".to_owned())]);
     filters.push(vec![("model", "never heard of".to_owned())]);
+    filters.push(vec![("use_case", "chat".to_owned()), ("use_case", "coding".to_owned())]);
+    filters.push(vec![("use_case", "!chat".to_owned()), ("use_case", "!coding".to_owned())]);
+    filters.push(vec![("country", "!unknown".to_owned()), ("use_case", "chat".to_owned())]);
     for filter in &filters {
         check.summary(&Asked { filter, from: middle, to }).await?;
         check.summary(&Asked { filter, from, to }).await?;
@@ -81,6 +84,19 @@ impl Asked<'_> {
     }
 }
 
+/// Whether a filter selects a report by one dimension: any of several values, or all but those after `!`.
+fn is_selected(report: &Value, dimension: &str, filter: &[(&str, String)]) -> bool {
+    let label = label(report, dimension);
+    let values: Vec<_> =
+        filter.iter().filter(|(name, _)| *name == dimension).map(|(_, value)| value).collect();
+    let excluded: Vec<_> = values.iter().filter_map(|value| value.strip_prefix('!')).collect();
+    if excluded.is_empty() {
+        values.iter().any(|value| **value == label)
+    } else {
+        !excluded.contains(&&*label)
+    }
+}
+
 pub(super) struct Check<'a> {
     pub(super) collector: &'a Collector,
     pub(super) reports: &'a [Value],
@@ -92,7 +108,8 @@ impl<'a> Check<'a> {
     pub(super) fn within(&self, asked: &Asked<'_>, from: i64, to: i64) -> Reports<'a> {
         let arrived =
             |report: &&Value| (from..to).contains(&report["received_ms"].as_i64().unwrap_or_default());
-        let is = |report: &&Value| asked.filter.iter().all(|(name, value)| label(report, name) == *value);
+        let is =
+            |report: &&Value| asked.filter.iter().all(|(name, _)| is_selected(report, name, asked.filter));
         self.reports.iter().filter(arrived).filter(is).collect()
     }
 

@@ -18,7 +18,7 @@ query! {
 
 fn read(pairs: &[(&str, &str)]) -> Result<RangeQuery, ApiError> {
     let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Given::of(pairs, AllowedSites::All)?.all()
+    Given::of(pairs, AllowedSites::All).all()
 }
 
 fn asked(pairs: &[(&str, &str)]) -> RangeQuery {

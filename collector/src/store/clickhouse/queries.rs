@@ -15,8 +15,9 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
+use crate::store::filter::{Filter, Selection};
 use crate::store::query::{
-    Filter, IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
+    IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
 };
 use crate::store::range_cover::{CoverPiece, cover};
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
@@ -354,8 +355,8 @@ fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask, params: &mut
 
 fn in_filter(filter: &Filter, params: &mut Params) -> String {
     let site = filter.sites().names().map(|names| format!(" AND site IN ({})", listed(names, params)));
-    let condition = |(dimension, value): (Dimension, &str)| {
-        format!(" AND {} = {}", dimension.name(), params.text(as_written(dimension, value)))
+    let condition = |(dimension, selection, named): (Dimension, &Selection, &BTreeSet<String>)| {
+        format!(" AND {}", selection.condition(dimension.name(), &written(dimension, named, params)))
     };
     site.into_iter().chain(filter.restricted().map(condition)).collect()
 }
@@ -371,9 +372,15 @@ fn in_latest(filter: &Filter, first: usize, params: &mut Params) -> String {
         Some(names) => format!("latest.{} IN ({})", at(Dimension::Site), listed(names, params)),
         None => "1".to_owned(),
     };
-    filter.restricted().fold(all, |all, (dimension, value)| {
-        format!("{all} AND latest.{} = {}", at(dimension), params.text(as_written(dimension, value)))
+    filter.restricted().fold(all, |all, (dimension, selection, named)| {
+        let column = format!("latest.{}", at(dimension));
+        format!("{all} AND {}", selection.condition(&column, &written(dimension, named, params)))
     })
+}
+
+/// The values of a dimension as a list.
+fn written(dimension: Dimension, values: &BTreeSet<String>, params: &mut Params) -> String {
+    values.iter().map(|value| params.text(as_written(dimension, value))).collect::<Vec<_>>().join(", ")
 }
 
 fn as_written(dimension: Dimension, value: &str) -> &str {

@@ -2,7 +2,7 @@
 
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::series::Series;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 use crate::time::{DAY_MINUTES, HOUR_MINUTES};
 
 /// Lengths of rollups in minutes. Each is built from the one before, and the first from one-minute windows.
@@ -39,7 +39,7 @@ impl GroupByMask {
 
     /// The mask that answers a filter, grouped by some dimensions.
     pub(in crate::store) fn of(filter: &Filter, by: &[Dimension]) -> Self {
-        let asked = filter.restricted().map(|(dimension, _)| dimension).chain(by.iter().copied());
+        let asked = filter.restricted().map(|(dimension, ..)| dimension).chain(by.iter().copied());
         Self(asked.fold(0, |bits, dimension| bits | Self::bit(dimension).0)).in_file(Self::window_only())
     }
 

@@ -24,8 +24,9 @@ use crate::config::{Config, Sync};
 use crate::journal::batch::JournaledReport;
 use crate::journal::segments::RecordLocation;
 use crate::report::country::Country;
+use crate::store::filter::Filter;
 use crate::store::paths::STORE_FILE;
-use crate::store::query::{Filter, WindowsQuery};
+use crate::store::query::WindowsQuery;
 use crate::time::MINUTE_MS;
 
 /// A store and its input. Rollups have a connection of their own, as their thread has.

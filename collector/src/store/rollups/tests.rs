@@ -15,7 +15,8 @@ use crate::aggregate::series::Series;
 use crate::aggregate::window::WindowKey;
 use crate::aggregate::window_stats::WindowStats;
 use crate::store::dimension_columns::{insert_into, with_series};
-use crate::store::query::{Filter, WindowsQuery};
+use crate::store::filter::Filter;
+use crate::store::query::WindowsQuery;
 
 /// Fourteen and a half days after 1970, at noon.
 const NOW: i64 = 14 * DAY_MINUTES + 12 * HOUR_MINUTES;
@@ -105,7 +106,7 @@ fn of_sites(names: &[&str]) -> Filter {
     Filter::of_sites(names.into())
 }
 
-fn filters() -> [Filter; 18] {
+fn filters() -> [Filter; 21] {
     [
         Filter::default(),
         Filter::default().with(Dimension::Site, "shop").with(Dimension::Model, "m1"),
@@ -131,6 +132,9 @@ fn filters() -> [Filter; 18] {
         of_sites(&["blog", "shop"]).with(Dimension::UseCase, "coding"),
         of_sites(&["blog"]).with(Dimension::Country, "FR").with(Dimension::Provider, "b"),
         of_sites(&["blog"]).with(Dimension::Site, "shop"),
+        Filter::default().without(Dimension::Model, &["m1"]),
+        Filter::default().without(Dimension::Country, &["DE", "unknown"]).with(Dimension::UseCase, "chat"),
+        of_sites(&["blog", "shop"]).without(Dimension::Site, &["shop"]),
     ]
 }
 

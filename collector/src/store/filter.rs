@@ -1,0 +1,149 @@
+//! Which streams a query selects.
+
+use std::collections::BTreeSet;
+
+use crate::aggregate::dimension::Dimension;
+use crate::config::token::AllowedSites;
+
+/// The streams that a query selects: those of the sites that its reader may see, with certain values of dimensions.
+/// No query can be asked without saying which sites these are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Filter {
+    selections: [Selection; Dimension::COUNT],
+    sites: AllowedSites,
+}
+
+/// The values of a dimension that a query selects.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Selection {
+    #[default]
+    All,
+    Only(BTreeSet<String>),
+    Except(BTreeSet<String>),
+}
+
+impl Selection {
+    pub(crate) fn contains(&self, value: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(values) => values.contains(value),
+            Self::Except(values) => !values.contains(value),
+        }
+    }
+
+    /// The selected value, if there is one alone.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match self {
+            Self::Only(values) if values.len() == 1 => values.first().map(String::as_str),
+            _ => None,
+        }
+    }
+
+    /// The named values. `None` if all are selected.
+    pub(super) const fn named(&self) -> Option<&BTreeSet<String>> {
+        match self {
+            Self::All => None,
+            Self::Only(values) | Self::Except(values) => Some(values),
+        }
+    }
+
+    /// SQL that is true if a column has a selected value. `values` is a list of the named ones.
+    pub(super) fn condition(&self, column: &str, values: &str) -> String {
+        match self {
+            Self::All => "TRUE".to_owned(),
+            Self::Only(_) => format!("{column} IN ({values})"),
+            Self::Except(_) => format!("{column} NOT IN ({values})"),
+        }
+    }
+}
+
+impl Filter {
+    pub(crate) const fn new(selections: [Selection; Dimension::COUNT], sites: AllowedSites) -> Self {
+        Self { selections, sites }
+    }
+
+    /// All streams of the sites.
+    pub(crate) const fn of_sites(sites: AllowedSites) -> Self {
+        Self::new([const { Selection::All }; Dimension::COUNT], sites)
+    }
+
+    /// The sites that the reader may see, whether or not a value selects one of them.
+    pub(crate) const fn sites(&self) -> &AllowedSites {
+        &self.sites
+    }
+
+    pub(crate) const fn selection(&self, dimension: Dimension) -> &Selection {
+        &self.selections[dimension as usize]
+    }
+
+    /// The selected value of a dimension, if there is one alone.
+    pub(crate) fn only(&self, dimension: Dimension) -> Option<&str> {
+        self.selection(dimension).only()
+    }
+
+    /// Whether it selects streams with this value.
+    pub(crate) fn selects(&self, dimension: Dimension, value: &str) -> bool {
+        self.selection(dimension).contains(value)
+    }
+
+    /// Whether it selects streams of the site.
+    pub(crate) fn selects_site(&self, site: &str) -> bool {
+        self.sites.allows(site) && self.selects(Dimension::Site, site)
+    }
+
+    pub(super) fn selects_everything(&self) -> bool {
+        self.sites == AllowedSites::All && self.restricted().next().is_none()
+    }
+
+    /// The same, but of this dimension only this value.
+    pub(crate) fn with(mut self, dimension: Dimension, value: impl Into<String>) -> Self {
+        self.selections[dimension as usize] = Selection::Only([value.into()].into());
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn without(mut self, dimension: Dimension, values: &[&str]) -> Self {
+        let values = values.iter().map(|value| (*value).to_owned());
+        self.selections[dimension as usize] = Selection::Except(values.collect());
+        self
+    }
+
+    /// The dimensions that the filter restricts, with their selected and their named values.
+    pub(crate) fn restricted(&self) -> impl Iterator<Item = (Dimension, &Selection, &BTreeSet<String>)> {
+        Dimension::all().filter_map(|dimension| {
+            let selection = self.selection(dimension);
+            Some((dimension, selection, selection.named()?))
+        })
+    }
+}
+
+#[cfg(test)]
+impl Default for Filter {
+    fn default() -> Self {
+        Self::of_sites(AllowedSites::All)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_contains_the_named_values_or_all_others() {
+        let values = || ["a".to_owned(), "b".to_owned()].into();
+        for (selection, contains_a, contains_c) in [
+            (Selection::All, true, true),
+            (Selection::Only(values()), true, false),
+            (Selection::Except(values()), false, true),
+        ] {
+            assert_eq!(
+                (selection.contains("a"), selection.contains("c")),
+                (contains_a, contains_c),
+                "{selection:?}"
+            );
+            assert_eq!(selection.only(), None);
+        }
+        assert_eq!(Selection::Only(["a".to_owned()].into()).only(), Some("a"));
+        assert_eq!(Selection::Except(["a".to_owned()].into()).only(), None);
+    }
+}
