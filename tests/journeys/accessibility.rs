@@ -33,6 +33,11 @@ async fn no_screen_violates_a_rule_of_axe() -> Result<()> {
     screens.open(&format!("{}/?theme=light", collector.url), "ready", "[data-accounting]").await?;
     screens.browser.page.execute("document.querySelector('[data-help-button]').click()", vec![]).await?;
     screens.violates_nothing("help").await?;
+    let filtered = format!("{}/?theme=light&site=demo&model=!none", collector.url);
+    screens.open(&filtered, "ready", "[data-accounting]").await?;
+    screens.browser.page.execute("document.querySelector('.filter-menu summary').click()", vec![]).await?;
+    screens.present(".filter-values input").await?;
+    screens.violates_nothing("filters").await?;
     screens.open(&format!("{}/?theme=light", collector.url), "ready", "[data-accounting]").await?;
     collector.kill().await?;
     state(&screens.browser, "error").await?;
@@ -70,14 +75,14 @@ async fn help_opens_by_keyboard_and_says_who_was_refused() -> Result<()> {
     press(&term, Key::Escape).await?;
     gone(&browser, "[data-definition]").await?;
 
-    let menu = browser.page.find(Locator::Css("[data-menu] summary")).await?;
+    let menu = browser.page.find(Locator::Css("[data-popover=menu] summary")).await?;
     press(&menu, Key::Enter).await?;
-    let items = text(&browser, "[data-menu][open] ul").await?;
+    let items = text(&browser, "[data-popover=menu][open] ul").await?;
     for item in ["Install the probe", "Documentation", "API", "Shortcuts and terms"] {
         ensure!(items.contains(item), "{items}");
     }
     press(&menu, Key::Escape).await?;
-    gone(&browser, "[data-menu][open]").await?;
+    gone(&browser, "[data-popover=menu][open]").await?;
 
     let body = browser.page.find(Locator::Css("body")).await?;
     body.send_keys("?").await?;
@@ -205,7 +210,7 @@ async fn gone(browser: &Browser, selector: &str) -> Result<()> {
 
 /// Rule, element and reason of each violation, and the rules that hold.
 const VIOLATIONS: &str = "
-    for (const fold of document.querySelectorAll('details:not([data-menu])')) fold.open = true;
+    for (const fold of document.querySelectorAll('details:not([data-popover])')) fold.open = true;
     document.querySelector('dialog') ?? document.querySelector('main .term')?.click();
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
     const { violations, passes } = await axe.run({

@@ -75,6 +75,47 @@ async fn themes_and_narrow_screens_hide_nothing() -> Result<()> {
     browser.close().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_take_several_values_by_keyboard() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let models = [("large", 60), ("small", 30), ("tiny", 10)];
+    let names = models.iter().flat_map(|(name, count)| std::iter::repeat_n(*name, *count));
+    let of_model =
+        |(name, number): (&'static str, _)| StreamReport { model: Some(name.into()), ..report(number) };
+    post(&collector, names.zip(0..).map(of_model).collect()).await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "ready").await?;
+    browser.page.find(Locator::Css("body")).await?.send_keys("f").await?;
+    for (value, streams) in [("small", "30"), ("tiny", "40")] {
+        let choice = format!(".filter-values input[value={value}]");
+        shown(&browser, &choice).await?;
+        browser.page.find(Locator::Css(&choice)).await?.send_keys(" ").await?;
+        has_streams(&browser, streams).await?;
+    }
+    ensure!(text(&browser, ".chip").await?.contains("small or tiny"), "the chip names both");
+    browser.page.find(Locator::Css(".filter-panel input[value='is not']")).await?.send_keys(" ").await?;
+    has_streams(&browser, "60").await?;
+    ensure!(text(&browser, ".chip").await?.contains("not small, not tiny"), "the chip excludes both");
+    let address = browser.page.current_url().await?;
+    ensure!(address.query() == Some("model=%21small&model=%21tiny"), "{address}");
+
+    browser.page.goto(address.as_str()).await?;
+    state(&browser, "ready").await?;
+    has_streams(&browser, "60").await?;
+    browser.page.find(Locator::Css("body")).await?.send_keys("x").await?;
+    has_streams(&browser, "100").await?;
+    browser.close().await
+}
+
+async fn has_streams(browser: &Browser, count: &str) -> Result<()> {
+    eventually(&format!("{count} streams"), || async {
+        (text(browser, "[data-tile=streams] [data-value]").await.ok()? == count).then_some(())
+    })
+    .await
+}
+
 async fn post(collector: &Collector, reports: Vec<StreamReport>) -> Result<()> {
     let count = reports.len();
     let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;

@@ -13,6 +13,7 @@ import { dashboardData, followHistory, screen } from "./state";
 import "./style/colours.css";
 import "./style/elements.css";
 import "./style/page.css";
+import "./style/filters.css";
 import "./style/use-cases.css";
 import "./style/verdict.css";
 import "./style/live.css";

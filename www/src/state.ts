@@ -8,6 +8,7 @@ import type {
   Budgets,
   Compare,
   Dimension,
+  Filters,
   Heatmap,
   HistogramAnswer,
   Live,
@@ -149,11 +150,11 @@ export const openStream = (stream: string) => navigate({ stream });
 export const closeStream = () => navigate({ stream: null });
 
 /** Sets or removes a filter. Closes the stream detail to show the result. */
-export const setFilter = (dimension: Dimension, value: string | null) => setFilters({ [dimension]: value });
+export const setFilter = (dimension: Dimension, value: string) => setFilters({ [dimension]: [value] });
 
-/** Sets some filters at once; `null` removes one. */
-export function setFilters(change: Partial<Record<Dimension, string | null>>): void {
-  const set = Object.entries({ ...view.value.filters, ...change }).filter(([, value]) => value !== null);
+/** Sets some filters at once; one without values is removed. */
+export function setFilters(change: Filters): void {
+  const set = Object.entries({ ...view.value.filters, ...change }).filter(([, values]) => values.length > 0);
   navigate({ filters: Object.fromEntries(set), stream: null });
 }
 

@@ -62,8 +62,8 @@ export function readView(search: string): View {
   const query = new URLSearchParams(search);
   const filters: Filters = {};
   for (const dimension of DIMENSIONS) {
-    const value = query.get(dimension);
-    if (value) filters[dimension] = value;
+    const values = query.getAll(dimension).filter((value) => value !== "");
+    if (values.length > 0) filters[dimension] = values;
   }
   return {
     range:
@@ -85,8 +85,7 @@ export function writeView(view: View): string {
   const isDefaultRange = !isFixed(view.range) && view.range === DEFAULT_VIEW.range;
   const query = new URLSearchParams(isDefaultRange ? {} : rangeQuery(view.range));
   for (const dimension of DIMENSIONS) {
-    const value = view.filters[dimension];
-    if (value) query.set(dimension, value);
+    for (const value of view.filters[dimension] ?? []) query.append(dimension, value);
   }
   if (view.metric) query.set("metric", view.metric);
   if (view.chartType !== DEFAULT_VIEW.chartType) query.set("drawing", view.chartType);

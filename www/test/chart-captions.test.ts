@@ -201,8 +201,8 @@ it("a view is described by range, metric and filters", () => {
   expect(describeView({ range: "1h", metric: "ttfv", filters: {} })).toBe(
     "the last hour: time to first visible token, all streams",
   );
-  expect(describeView({ range: "7d", metric: "e2e", filters: { site: "shop", country: "FR" } })).toBe(
-    "the last 7 days: end-to-end time, only site shop, country France",
+  expect(describeView({ range: "7d", metric: "e2e", filters: { site: ["shop", "blog"], country: ["!FR"] } })).toBe(
+    "the last 7 days: end-to-end time, only site shop or blog, country not France",
   );
 });
 

@@ -10,7 +10,7 @@ it("the defaults give an empty query string", () => {
 it("a view survives the query string", () => {
   const view: View = {
     range: "24h",
-    filters: { site: "demo", model: "org/model name & more:7b", provider: "llama_cpp" },
+    filters: { site: ["demo"], model: ["org/model name & more:7b", "b"], provider: ["!llama_cpp"] },
     metric: "inter_chunk_latency",
     chartType: "heatmap",
     compareTo: "week",

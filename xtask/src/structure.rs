@@ -35,7 +35,7 @@ const LAYERS: [Layers; 4] = [
     Layers { folder: "probe-wasm/js", order: "entry extensions page watcher session tap" },
     Layers {
         folder: "www/src",
-        order: "main app panels stream charts polling state ui url metric format theme time-zone api style",
+        order: "main app panels stream charts polling state ui url filters metric format theme time-zone api style",
     },
 ];
 

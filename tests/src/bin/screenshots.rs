@@ -36,6 +36,7 @@ async fn run() -> Result<()> {
     }
     let heatmap = format!("{}/?drawing=heatmap", collector.url);
     camera.take(&heatmap, "ready", WIDE, Theme::Light, "dashboard-heatmap").await?;
+    camera.filters(&collector.url).await?;
     let streams = collector.get("/v1/streams?limit=50&outcome=complete").await?;
     let stream = streams["streams"][0]["id"].as_str().context("a complete stream")?;
     let opened = format!("{}/?stream={stream}", collector.url);
@@ -114,6 +115,15 @@ impl Camera {
         .await
     }
 
+    /// The open panel of the filters, with one set.
+    async fn filters(&self, url: &str) -> Result<()> {
+        self.browser.page.set_window_size(SHORT.0, SHORT.1).await?;
+        self.browser.page.goto(&format!("{url}/?use_case=chat&use_case=coding&theme=light")).await?;
+        self.state("ready", "the filters").await?;
+        self.browser.run(OPEN_FILTERS, vec![]).await?;
+        self.save("dashboard-filters").await
+    }
+
     /// One answer on the chat page.
     async fn chat(&self, demo: &str) -> Result<()> {
         self.browser.page.set_window_size(SHORT.0, SHORT.1).await?;
@@ -141,6 +151,10 @@ impl Camera {
 const WIDE: (u32, u32) = (1280, 1500);
 const SHORT: (u32, u32) = (1280, 800);
 const NARROW: (u32, u32) = (500, 2400);
+
+const OPEN_FILTERS: &str = "
+    document.querySelector('.filter-menu summary').click();
+    while (!document.querySelector('.filter-values input')) await new Promise(requestAnimationFrame);";
 
 const ASK: &str = "
     document.querySelector('#prompt').value = 'How does a river find its way?';

@@ -26,7 +26,8 @@ export type {
 } from "./schemas";
 export type { Range } from "./range";
 
-export type Filters = Partial<Record<Dimension, string>>;
+/** Values of each dimension as the API takes them: any of them, or all others if each begins with `!`. */
+export type Filters = Partial<Record<Dimension, readonly string[]>>;
 export type Outcome = StreamReport["outcome"];
 /** Samples that the collector keeps longer than the newest streams. */
 export type SampleKind = "slowest" | "failed" | "uniform";

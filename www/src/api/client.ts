@@ -39,7 +39,7 @@ export interface RequestOptions {
 /** A hanging collector accepts connections and never responds. */
 export const REQUEST_TIMEOUT_MS = 20_000;
 
-type Query = Record<string, string | undefined>;
+type Query = Record<string, string | readonly string[] | undefined>;
 type Method = "GET" | "POST" | "DELETE";
 
 export const getSummary = (window: QueryWindow, options: RequestOptions) =>
@@ -196,7 +196,7 @@ const NOT_MODIFIED = 304;
 function addressOf(route: string, query: Query): URL {
   const address = new URL(route, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) address.searchParams.set(name, value);
+    for (const one of [value ?? []].flat()) address.searchParams.append(name, one);
   }
   return address;
 }

@@ -11,6 +11,7 @@ import type {
 import { DIMENSIONS } from "../api/dimensions";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { isFixed, type Range, type RangePreset } from "../api/range";
+import { filterText } from "../filters";
 import {
   count,
   duration,
@@ -41,8 +42,10 @@ export function rangeLabel(range: Range): string {
 /** Describes a view in one line. */
 export function describeView({ range, metric, filters }: Pick<View, "range" | "filters"> & { metric: Metric }): string {
   const only = DIMENSIONS.flatMap((dimension) => {
-    const value = filters[dimension];
-    return value === undefined ? [] : `${humanize(dimension)} ${valueLabel(dimension, value)}`;
+    const values = filters[dimension];
+    if (values === undefined) return [];
+    const { subject, text } = filterText(dimension, values);
+    return `${subject} ${text}`;
   });
   const which = only.length > 0 ? `only ${only.join(", ")}` : "all streams";
   return `${rangeLabel(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;

@@ -102,7 +102,7 @@ function Line({ item, isNamed, severalSites }: { item: UseCaseBudget } & Naming)
             type="button"
             class="narrow"
             title="Show only this use case"
-            onClick={() => setFilters({ site, use_case: useCase })}
+            onClick={() => setFilters({ site: site === null ? [] : [site], use_case: [useCase] })}
           >
             {nameOf(item, severalSites)}
           </button>

@@ -1,13 +1,11 @@
 /** Header: name, time range, filters, refresh, link, time zone, theme and menu. */
-import { useLayoutEffect, useRef } from "preact/hooks";
-
-import { DIMENSIONS } from "../api/dimensions";
-import { humanize, timeOfDay, valueLabel } from "../format";
+import { timeOfDay } from "../format";
 import { REFRESH_MS } from "../polling/feed";
-import { busy, dashboardData, paused, screen, setFilter, view } from "../state";
+import { busy, dashboardData, paused, screen } from "../state";
 import { nextTheme, theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { CopyLink } from "./copy-link";
+import { FilterBar } from "./filter-bar";
 import { Menu } from "./menu";
 import { togglePause } from "./shortcuts";
 import { FixedTimes, TimeRange } from "./time-range";
@@ -34,7 +32,7 @@ export function Header() {
         <Menu />
       </div>
       {!isLocked && <FixedTimes />}
-      <FilterChips />
+      {!isLocked && <FilterBar />}
     </header>
   );
 }
@@ -59,46 +57,5 @@ function Refresh() {
         <span class="unseen">Pause refreshing</span>
       </button>
     </div>
-  );
-}
-
-function FilterChips() {
-  const { filters } = view.value;
-  const removed = useRef<number | null>(null);
-  // Removing a chip removes the focus: move it to the next chip, the last one, or the range.
-  useLayoutEffect(() => {
-    if (removed.current === null) return;
-    const chips = document.querySelectorAll<HTMLElement>(".chip");
-    const next = chips[Math.min(removed.current, chips.length - 1)];
-    (next ?? document.querySelector<HTMLElement>(".header input:checked"))?.focus();
-    removed.current = null;
-  }, [filters]);
-  const set = DIMENSIONS.flatMap((dimension) => {
-    const value = filters[dimension];
-    return value === undefined ? [] : [{ dimension, value }];
-  });
-  if (set.length === 0) return null;
-  return (
-    <ul class="chips" aria-label="Filters">
-      {set.map(({ dimension, value }, at) => (
-        <li key={dimension}>
-          <button
-            type="button"
-            class="chip"
-            onClick={() => {
-              removed.current = at;
-              setFilter(dimension, null);
-            }}
-            title="Remove this filter"
-          >
-            <span>
-              {humanize(dimension)} <b>{valueLabel(dimension, value)}</b>
-            </span>
-            <Icon name="close" />
-            <span class="unseen">remove</span>
-          </button>
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -67,6 +67,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     label: "Switch between lines and heatmap",
     run: () => setChartType(view.peek().chartType === "lines" ? "heatmap" : "lines"),
   },
+  { keys: ["f"], label: "Open the filters", run: openFilters },
   { keys: ["x"], label: "Remove all filters", run: () => navigate({ filters: {} }) },
   {
     keys: ["j", "k"],
@@ -97,6 +98,11 @@ export function shortcutOf(key: string): Shortcut | undefined {
     const applies = isOfAllScreens || (hasDashboard && isOfSheet === hasSheet);
     return applies && keys.includes(key);
   });
+}
+
+function openFilters(): void {
+  document.querySelector<HTMLElement>(".filter-menu:not([open]) summary")?.click();
+  document.querySelector<HTMLElement>(".filter-menu summary")?.focus();
 }
 
 function nextMetric(): void {

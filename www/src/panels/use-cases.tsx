@@ -86,7 +86,7 @@ function UseCase({ row }: { row: Row }) {
           type="button"
           class="narrow"
           title="Show only this use case"
-          onClick={() => setFilters({ site, use_case: useCase })}
+          onClick={() => setFilters({ site: [site], use_case: [useCase] })}
         >
           {site} {humanize(useCase)}
         </button>

@@ -57,6 +57,6 @@ async function getBudgets(options: RequestOptions): Promise<Budgets> {
   if (rows.length === 0) return { slos: [await getSlo(filters, options)], omitted: 0 };
   const slos = rows
     .slice(0, MAX_USE_CASES)
-    .map(({ site, use_case }) => getSlo({ ...filters, site, use_case }, options));
+    .map(({ site, use_case }) => getSlo({ ...filters, site: [site], use_case: [use_case] }, options));
   return { slos: await Promise.all(slos), omitted: Math.max(0, rows.length - MAX_USE_CASES) };
 }

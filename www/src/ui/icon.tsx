@@ -18,6 +18,7 @@ export type IconName =
   | "dark"
   | "link"
   | "menu"
+  | "filter"
   | "mark";
 
 const PATHS: Record<IconName, string> = {
@@ -41,6 +42,7 @@ const PATHS: Record<IconName, string> = {
   dark: "M12.8 9.6A5.4 5.4 0 0 1 6.4 3.2a5.4 5.4 0 1 0 6.4 6.4z",
   link: "M6.8 9.2l2.4-2.4M7.2 5l1.5-1.5a2.7 2.7 0 0 1 3.8 3.8L11 8.8M8.8 11l-1.5 1.5a2.7 2.7 0 0 1-3.8-3.8L5 7.2",
   menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
+  filter: "M2.5 4h11M4.5 8h7M6.5 12h3",
   mark: "M2.5 3v10M7 8h.1M10.7 8h.1M14.4 8h.1",
 };
 
