@@ -7,6 +7,5 @@ pub(crate) mod handler;
 pub(crate) mod normalize;
 pub(crate) mod site;
 pub(crate) mod state;
-pub(crate) mod unknown_fields;
 pub(crate) mod user_agent;
 pub(crate) mod validate;
