@@ -189,7 +189,7 @@ pub struct Ingest {
     pub body_seconds: u32,
     /// Seconds within which a request head must be complete. It limits idle connections too. Default 30.
     pub head_seconds: u32,
-    /// Seconds within which a client must read a response, once it has kept the collector waiting.
+    /// Seconds within which a client must read a part of a response, once it has kept the collector waiting.
     /// Default 60.
     pub answer_seconds: u32,
     /// Most connections at a time; further ones wait in the system's queue. Default 2048.

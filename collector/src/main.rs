@@ -144,7 +144,11 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
                 draft.config.data = data;
             }
             let config = draft.finish()?;
-            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(config))?;
+            let runtime = tokio::runtime::Runtime::new()?;
+            let served = runtime.block_on(run(config));
+            // Connections and queries that outlasted the drain must not keep the process.
+            runtime.shutdown_background();
+            served?;
         }
         Command::CheckConfig { file } => check_config(&file)?,
         Command::Backup { target, config, data } => {
@@ -213,7 +217,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
         }
         draining.drain();
     };
-    if !serve(listener, &state, stop, DRAIN_FOR).await? {
+    if !serve(listener, &state, stop, DRAIN_FOR).await {
         tracing::warn!("Some requests did not finish within {DRAIN_FOR:?}");
     }
     let closed = collector.close(CLOSE_WITHIN);

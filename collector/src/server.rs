@@ -5,4 +5,3 @@ pub(crate) mod collector;
 pub(crate) mod listener;
 pub(crate) mod router;
 pub(crate) mod state;
-mod workers;

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::body::HttpBody;
+use axum::body::{Body, HttpBody};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use bytes::{Bytes, BytesMut};
@@ -16,13 +16,7 @@ use tokio::time::timeout;
 
 use crate::config::Ingest;
 use crate::http::client_ip::ClientNetwork;
-use crate::http::connection::Timer;
 use crate::http::error::{ApiError, Reason};
-
-/// A body that is being received, from a connection or from a test.
-pub(crate) trait Incoming: HttpBody<Data = Bytes> + Unpin {}
-
-impl<B: HttpBody<Data = Bytes> + Unpin> Incoming for B {}
 
 /// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,21 +117,20 @@ pub(crate) fn check_length(headers: &HeaderMap, limits: &Ingest) -> Result<(), A
 /// Reads a whole body within the limits for length and time. Keep the reservation as long as the bytes are in
 /// memory.
 pub(crate) async fn read<'a>(
-    mut body: impl Incoming,
+    mut body: Body,
     packing: BodyEncoding,
     limits: &Ingest,
     mut space: BodyReservation<'a>,
-    timer: &Timer,
 ) -> Result<(Bytes, BodyReservation<'a>), ApiError> {
     let deadline = Duration::from_secs(limits.body_seconds.into());
-    let whole = timer.within(deadline, read_whole(&mut body, limits.body_bytes, &mut space)).await;
+    let whole = timeout(deadline, read_whole(&mut body, limits.body_bytes, &mut space)).await;
     match whole {
-        None => Err(Unread::TooSlow.explain(limits)),
-        Some(Ok(bytes)) => {
+        Err(_elapsed) => Err(Unread::TooSlow.explain(limits)),
+        Ok(Ok(bytes)) => {
             let unpacked = unpack(bytes, packing, limits.body_bytes);
             Ok((unpacked.map_err(|unread| unread.explain(limits))?, space))
         }
-        Some(Err(unread)) => {
+        Ok(Err(unread)) => {
             drop(space);
             discard(&mut body).await;
             Err(unread.explain(limits))
@@ -147,7 +140,7 @@ pub(crate) async fn read<'a>(
 
 /// Reads and drops the rest of a body, up to a bound. If the collector closed the connection while the client
 /// still sends, the system would reset it and the client would not get the response.
-pub(crate) async fn discard(body: &mut impl Incoming) {
+pub(crate) async fn discard(body: &mut Body) {
     let drop_all = async {
         let mut seen = 0;
         while let Some(Ok(frame)) = body.frame().await {
@@ -161,11 +154,7 @@ pub(crate) async fn discard(body: &mut impl Incoming) {
     let _either = timeout(DISCARD_FOR, drop_all).await;
 }
 
-async fn read_whole(
-    body: &mut impl Incoming,
-    most: usize,
-    space: &mut BodyReservation<'_>,
-) -> Result<Bytes, Unread> {
+async fn read_whole(body: &mut Body, most: usize, space: &mut BodyReservation<'_>) -> Result<Bytes, Unread> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(data) = next(body).await? {
@@ -202,7 +191,7 @@ fn unpack(bytes: Bytes, packing: BodyEncoding, most: usize) -> Result<Bytes, Unr
     Ok(unpacked.map_err(|error| Unread::unpacking(&error))?.bytes.into())
 }
 
-async fn next(body: &mut impl Incoming) -> Result<Option<Bytes>, Unread> {
+async fn next(body: &mut Body) -> Result<Option<Bytes>, Unread> {
     // A body of announced length knows its end: awaiting the end would take another poll of the connection.
     while !body.is_end_stream()
         && let Some(frame) = body.frame().await

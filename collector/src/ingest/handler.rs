@@ -1,9 +1,11 @@
 //! `POST /v1/beacons?site=KEY`: checks the request, validates its reports and answers 204 once the journal has them.
 //! Every refusal is counted by reason.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, EXPECT, ORIGIN, USER_AGENT,
@@ -11,16 +13,16 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
 use axum::response::{IntoResponse, Response};
+use tokio::time::timeout;
 
 use crate::config::Site;
 use crate::http::client_ip::{ClientNetwork, Peer};
-use crate::http::connection::Timer;
 use crate::http::counters::RequestTicket;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
 use crate::http::rate_limit::RetryAfter;
 use crate::http::recent_refusals::Sender;
-use crate::ingest::body::{self, BodyEncoding, Incoming};
+use crate::ingest::body::{self, BodyEncoding};
 use crate::ingest::site::IngestSite;
 use crate::ingest::state::IngestState;
 use crate::ingest::validate::{ValidatedBatch, validate};
@@ -29,14 +31,15 @@ use crate::report::country::Country;
 use crate::time;
 
 /// Handles all methods of the route, because the response to a refused method needs CORS headers too.
-pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request<impl Incoming>) -> Response {
+pub(crate) async fn beacons(State(state): State<Arc<IngestState>>, request: Request<Body>) -> Response {
+    let state = &*state;
     let ticket = state.counters.received();
     let (head, body) = request.into_parts();
     let site = find_site(state, &head);
     let known = site.as_ref().ok().copied();
     let readable_by = readable_by(known, &head.headers);
     let answer = match head.method {
-        Method::POST => post(state, timer, &head, body, site, ticket).await,
+        Method::POST => post(state, &head, body, site, ticket).await,
         Method::OPTIONS => match preflight(&head.headers, site) {
             Ok(allowed) => {
                 ticket.preflight();
@@ -63,9 +66,8 @@ pub(crate) async fn beacons(state: &IngestState, timer: &Timer, request: Request
 
 async fn post(
     state: &IngestState,
-    timer: &Timer,
     head: &request::Parts,
-    mut body: impl Incoming,
+    mut body: Body,
     site: Result<&IngestSite, ApiError>,
     ticket: RequestTicket<'_>,
 ) -> Result<Response, ApiError> {
@@ -81,7 +83,7 @@ async fn post(
         }
     };
     let kept = async {
-        let (bytes, _space) = body::read(body, packing, limits, state.room.space(network), timer).await?;
+        let (bytes, _space) = body::read(body, packing, limits, state.room.space(network)).await?;
         let received_ms = time::now_ms();
         let ValidatedBatch { reports, discarded } = validate(&bytes, agent(&head.headers), open)?;
         charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
@@ -97,8 +99,8 @@ async fn post(
         Ok(Err(all_discarded)) => ticket.sampled_out(&open.site.name, all_discarded),
         Ok(Ok(kept)) => {
             ticket.hand_over();
-            let timeout = Duration::from_secs(state.config.journal.wait_seconds.into());
-            timer.within(timeout, kept).await.unwrap_or_else(|| Err(too_slow(state)))?;
+            let wait_for = Duration::from_secs(state.config.journal.wait_seconds.into());
+            timeout(wait_for, kept).await.unwrap_or_else(|_elapsed| Err(too_slow(state)))?;
         }
     }
     let mut kept = Response::new(Body::empty());

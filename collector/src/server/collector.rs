@@ -59,6 +59,7 @@ impl Collector {
         let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster));
         let config = Arc::new(config);
         let ingest = IngestState::new(config.clone(), countries, journal, counters.clone(), health.clone());
+        let ingest = Arc::new(ingest);
         let api = ApiState {
             config: config.clone(),
             reader,

@@ -3,11 +3,8 @@
 use std::any::Any;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::Request;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::{any, get};
 use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -16,7 +13,6 @@ use tower_http::compression::predicate::SizeAbove;
 
 use crate::api::{self, health};
 use crate::export::prometheus;
-use crate::http::connection::Timer;
 use crate::http::error::{ApiError, Reason};
 use crate::http::not_modified::not_modified;
 use crate::http::{auth, probe_files, snippet, static_files};
@@ -54,7 +50,7 @@ pub fn app(state: AppState) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::private));
     let open = Router::new()
-        .route(handler::PATH, any(beacons))
+        .route(handler::PATH, any(handler::beacons))
         .route("/openapi.json", get(api::openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
@@ -74,11 +70,7 @@ pub fn app(state: AppState) -> Router {
         .route("/snippet.css", get(snippet::style))
         .fallback(static_files::dashboard)
         .method_not_allowed_fallback(wrong_method);
-    open.merge(data)
-        .merge(metrics)
-        .merge(session)
-        .layer(CatchPanicLayer::custom(after_panic))
-        .with_state(state)
+    answer_panics(open.merge(data).merge(metrics).merge(session)).with_state(state)
 }
 
 /// Compresses responses that are worth it for clients that accept gzip. The live feed is flushed after each event. Only
@@ -91,18 +83,37 @@ fn compressed() -> CompressionLayer<SizeAbove> {
         .compress_when(SizeAbove::new(ONE_PACKET))
 }
 
-async fn beacons(State(state): State<AppState>, request: Request<Body>) -> Response {
-    handler::beacons(state.ingest(), &Timer::default(), request).await
-}
-
 async fn wrong_method() -> ApiError {
     ApiError::new(Reason::MethodNotAllowed, "this route does not support the method")
 }
 
-/// Responds with an internal error. The panic is in the log; the process and the connection continue.
-pub(super) fn after_panic(_: Box<dyn Any + Send>) -> Response {
-    ApiError::new(Reason::Internal, "internal error; the collector's log has the cause").into_response()
+/// Responds to a panic with an internal error. The panic is in the log; the process and the connection continue.
+fn answer_panics<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
+    routes.layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| {
+        ApiError::new(Reason::Internal, "internal error; the collector's log has the cause").into_response()
+    }))
 }
 
 /// A response that fits into one packet does not arrive earlier if it is shorter.
 const ONE_PACKET: u64 = 1_200;
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::Request;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn panics() {
+        tokio::task::yield_now().await;
+        panic!("as a fault would");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered() {
+        let routes = answer_panics(Router::new().route("/", any(panics)));
+        let answer = routes.oneshot(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(answer.status(), 500);
+    }
+}

@@ -20,7 +20,7 @@ pub struct AppState(Arc<Shared>);
 /// The shared fields.
 pub(super) struct Shared {
     pub(super) config: Arc<Config>,
-    pub(super) ingest: IngestState,
+    pub(super) ingest: Arc<IngestState>,
     pub(super) api: ApiState,
     pub(super) access: Arc<AccessControl>,
     pub(super) probes: Arc<ProbeVersions>,
@@ -62,6 +62,12 @@ impl AppState {
 impl FromRef<AppState> for ApiState {
     fn from_ref(state: &AppState) -> Self {
         state.0.api.clone()
+    }
+}
+
+impl FromRef<AppState> for Arc<IngestState> {
+    fn from_ref(state: &AppState) -> Self {
+        state.0.ingest.clone()
     }
 }
 

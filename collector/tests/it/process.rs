@@ -39,6 +39,22 @@ fn sigterm_lets_a_request_finish_counts_it_and_exits_well() {
     assert_eq!(process.json("/v1/summary")["streams"], 1);
 }
 
+#[test]
+fn a_request_that_outlasts_the_drain_does_not_block_a_stop() {
+    let folder = TempDir::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path());
+    let mut process = Process::spawn(command.env("LLM_RUM__INGEST__BODY_SECONDS", "600"));
+    let mut client = process.connect();
+    let head = post("{}").replace("\r\n\r\n{}", "\r\nexpect: 100-continue\r\n\r\n");
+    assert_eq!(client.ask(&head).unwrap().0, 100);
+    process.signal("TERM");
+    let told = Instant::now();
+    assert!(process.child.wait().unwrap().success());
+    assert!(told.elapsed() < TIMEOUT, "it took {:?}", told.elapsed());
+    assert!(client.answer().is_err(), "the body never came");
+}
+
 /// A load balancer asks `/readyz` now and then, each time on a new connection.
 #[test]
 fn readiness_fails_before_a_stop_while_beacons_are_accepted() {
