@@ -12,6 +12,7 @@ pub(crate) mod judgement;
 pub(crate) mod metric;
 pub(crate) mod operation;
 pub(crate) mod own_edges;
+pub(crate) mod phase;
 pub(crate) mod sampling;
 pub(crate) mod series;
 pub(crate) mod token_count;

@@ -4,6 +4,7 @@
 use beacon::{ServerTiming, StreamReport};
 
 use crate::aggregate::metric::Metric;
+use crate::aggregate::phase::{Phase, Phases, visible_ms};
 use crate::config::targets::Targets;
 
 /// How a stream compares with its targets at the time when it is counted.
@@ -149,33 +150,17 @@ struct WaitParts([(Cause, f64); 8]);
 
 impl WaitParts {
     fn of(report: &StreamReport) -> Self {
-        let visible = report.ttfv_ms.or(report.ttft_ms).or(report.e2e_ms).unwrap_or_default();
-        let first = report.ttft_ms.unwrap_or(visible).min(visible);
-        let mut rest = first;
-        let mut take = |part: f64| {
-            let part = part.clamp(0.0, rest);
-            rest -= part;
-            part
-        };
-        let server = report.server.as_ref();
-        let server_ms = server.and_then(|server| server.ttft_ms);
-        let queue_ms = server.and_then(|server| server.queue_ms);
-        let queue = take(queue_ms.unwrap_or_default());
-        let computed = take(server_ms.map_or(0.0, |server_ms| server_ms - queue));
-        let (compute, unsplit) = if queue_ms.is_some() { (computed, 0.0) } else { (0.0, computed) };
-        let main_thread = take(main_thread_ms(report));
-        let connect = take(connect_ms(report));
-        // What the server does not account for was on its way. Without the server's figure, it may be either.
-        let (on_the_way, not_visible) = if server_ms.is_some() { (rest, 0.0) } else { (0.0, rest) };
+        let (phases, visible_ms) = (Phases::of(report), visible_ms(report));
+        let first_ms = report.ttft_ms.unwrap_or(visible_ms).min(visible_ms);
         Self([
-            (Cause::ServerQueue, queue),
-            (Cause::ServerCompute, compute),
-            (Cause::Server, unsplit),
-            (Cause::Reasoning, visible - first),
-            (Cause::Network, connect + on_the_way),
-            (Cause::MainThread, main_thread),
-            (Cause::Decode, report.e2e_ms.map_or(0.0, |e2e_ms| e2e_ms - visible)),
-            (Cause::NotVisible, not_visible),
+            (Cause::ServerQueue, phases.sum([Phase::ServerQueue])),
+            (Cause::ServerCompute, phases.sum([Phase::Prefill])),
+            (Cause::Server, phases.sum([Phase::Server])),
+            (Cause::Reasoning, visible_ms - first_ms),
+            (Cause::Network, phases.sum([Phase::Dns, Phase::Connect, Phase::Network])),
+            (Cause::MainThread, phases.sum([Phase::MainThread])),
+            (Cause::Decode, report.e2e_ms.map_or(0.0, |e2e_ms| e2e_ms - visible_ms)),
+            (Cause::NotVisible, phases.not_visible_ms),
         ])
     }
 
@@ -186,26 +171,6 @@ impl WaitParts {
             |largest: (Cause, f64), part: (Cause, f64)| if part.1 > largest.1 { part } else { largest };
         parts.reduce(larger).map_or(Cause::NotVisible, |(cause, _)| cause)
     }
-}
-
-/// How long the main thread kept the first bytes from the app. Chromium reports long frames. Elsewhere it is the time
-/// from the first byte in the browser, by Resource Timing, to the first byte in the app.
-fn main_thread_ms(report: &StreamReport) -> f64 {
-    if let Some(long_frames_ms) = report.page_lifecycle.and_then(|page| page.long_frames_ms) {
-        return long_frames_ms;
-    }
-    let network = report.network_timing.as_ref();
-    // Behind a service worker the browser reports no wait. Then nothing is known of the way either.
-    let Some(wait_ms) = network.and_then(|network| network.wait_ms).filter(|wait_ms| *wait_ms > 0.0) else {
-        return 0.0;
-    };
-    let arrived_ms = connect_ms(report) + wait_ms;
-    report.first_byte_ms.map_or(0.0, |first_byte_ms| (first_byte_ms - arrived_ms).max(0.0))
-}
-
-fn connect_ms(report: &StreamReport) -> f64 {
-    let Some(network) = &report.network_timing else { return 0.0 };
-    [network.dns_ms, network.connect_ms, network.tls_ms].into_iter().flatten().sum()
 }
 
 fn pace_cause(report: &StreamReport, targets: &Targets) -> Cause {

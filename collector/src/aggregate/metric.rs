@@ -6,6 +6,7 @@
 use beacon::{Histogram, ServerStart, ServerTiming, StreamReport};
 
 use crate::aggregate::censored_wait::{EndedBy, censored_wait};
+use crate::aggregate::phase::Phase;
 
 /// A metric. Its position here is its row in [`METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +32,15 @@ pub(crate) enum Metric {
     FailedTtfv,
     AbandonedTtft,
     FailedTtft,
+    PhaseDns,
+    PhaseConnect,
+    PhaseServerQueue,
+    PhasePrefill,
+    PhaseServer,
+    PhaseNetwork,
+    PhaseMainThread,
+    PhaseReasoning,
+    PhasePaint,
 }
 
 /// A row of [`METRICS`].
@@ -432,6 +442,69 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "failed_ttft",
         stored_as: 11,
         value: Value::One(|report| wait_ended_by(EndedBy::Failure, report, report.ttft_ms)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseDns,
+        id: "phase_dns",
+        stored_as: 19,
+        value: Value::One(|report| Phase::Dns.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseConnect,
+        id: "phase_connect",
+        stored_as: 20,
+        value: Value::One(|report| Phase::Connect.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseServerQueue,
+        id: "phase_server_queue",
+        stored_as: 21,
+        value: Value::One(|report| Phase::ServerQueue.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhasePrefill,
+        id: "phase_prefill",
+        stored_as: 22,
+        value: Value::One(|report| Phase::Prefill.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseServer,
+        id: "phase_server",
+        stored_as: 23,
+        value: Value::One(|report| Phase::Server.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseNetwork,
+        id: "phase_network",
+        stored_as: 24,
+        value: Value::One(|report| Phase::Network.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseMainThread,
+        id: "phase_main_thread",
+        stored_as: 25,
+        value: Value::One(|report| Phase::MainThread.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseReasoning,
+        id: "phase_reasoning",
+        stored_as: 26,
+        value: Value::One(|report| Phase::Reasoning.of(report)),
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhasePaint,
+        id: "phase_paint",
+        stored_as: 27,
+        value: Value::One(|report| Phase::Paint.of(report)),
         ..INTERNAL
     },
 ];

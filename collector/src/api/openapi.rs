@@ -15,6 +15,7 @@ use super::ingest_accounting::Accounting;
 use super::integrity::{Integrity, IntegrityQuery};
 use super::live::Snapshot;
 use super::params::Format;
+use super::phases::{Phases, PhasesQuery};
 use super::query_string::{FromQuery, Param};
 use super::refusals::Refusals;
 use super::schema::stream;
@@ -40,7 +41,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 13] = [
+const ROUTES: [Route; 14] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -76,6 +77,12 @@ const ROUTES: [Route; 13] = [
         about: "Time to first token of the same streams, measured by browsers and by servers.",
         parameters: ComparisonQuery::openapi,
         answer: schema::<Comparison>,
+    },
+    Route {
+        path: "/v1/phases",
+        about: "Phases of the wait for the first token: connection, queue, prefill, network, page.",
+        parameters: PhasesQuery::openapi,
+        answer: schema::<Phases>,
     },
     Route {
         path: "/v1/integrity",

@@ -218,7 +218,8 @@ impl Scrape {
         let all = self.snapshot.series.iter().map(|s| &s.series).chain(new);
         let open = |series: &Series| self.open.get(series).copied().unwrap_or_default() as f64;
         let metrics = all.map(|series| gauge(labels(series), open(series)));
-        let help = "Streams that have reported and are not finalized. Probes first report 1 s after the first token.";
+        let help = "Streams that have reported and are not finalized. Probes first report 1 s after the first token, and \
+                    after 3 s without one.";
         family(names::OPEN, help, MetricType::GAUGE, metrics.collect())
     }
 

@@ -20,6 +20,7 @@ mod limited_token;
 mod live;
 mod operations;
 mod otlp;
+mod phases;
 mod process;
 mod queries;
 mod ranges;

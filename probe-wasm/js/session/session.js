@@ -11,6 +11,8 @@ import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE, NEEDS_FULL_WASM } from "./progr
 const MAX_OPEN = 100;
 /** How often the collector hears of a stream that stays open. */
 const INTERIM_MS = 15_000;
+/** How long a stream may wait for text before the collector hears of it. Few streams of a healthy chat wait longer. */
+const WAITING_MS = 3000;
 /** How long a response may lie unread before its stream is given up. */
 const UNREAD_MS = 60_000;
 /** How long after the end marker a server may still close: some clients stop there without a cancel. */
@@ -146,7 +148,7 @@ export class Session {
     stream.key = ++this.#keys;
     stream.visibilityBits_ = this.#visibilityBits;
     stream.facts_ = { v: 1, id: randomId(), rev: 0, open: true, ...this.#page.describe(model) };
-    stream.due_ = time + INTERIM_MS;
+    stream.due_ = time + WAITING_MS;
     this.#streams.add(stream);
     stream.watcher = this.#watcher;
     stream.replay_ = [];

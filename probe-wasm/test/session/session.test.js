@@ -98,17 +98,17 @@ test("a signal ends a stream that is no longer read, once", () => {
   assert.deepEqual(ends.map(({ outcome }) => outcome), ["aborted"]);
 });
 
-test("an open stream sends a new revision every 15 seconds", () => {
+test("a stream without text is reported after 3 s, then every 15 s", () => {
   const { session } = watched();
   open(session);
-  assert.equal(session.next(), 15_100);
-  assert.equal(session.body(15_099), undefined);
-  const [first] = reports(session.body(15_100));
+  assert.equal(session.next(), 3100);
+  assert.equal(session.body(3099), undefined);
+  const [first] = reports(session.body(3100));
   assert.deepEqual([first.open, first.rev, first.outcome], [true, 0, "abandoned"]);
   assert.equal(session.next(), Infinity, "an answer is awaited");
-  session.answered(204, 0, 15_110, 0.5);
-  assert.equal(session.next(), 30_100);
-  assert.equal(reports(session.body(30_100))[0].rev, 1);
+  session.answered(204, 0, 3110, 0.5);
+  assert.equal(session.next(), 18_100);
+  assert.equal(reports(session.body(18_100))[0].rev, 1);
 });
 
 test("visibility is that of the whole stream", () => {

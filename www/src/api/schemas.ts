@@ -543,6 +543,52 @@ export type Metric =
 /** A property that a share of streams must have. */
 export type Objective = "availability" | "integrity" | "speed" | "pace";
 
+/** One phase, over the streams that tell it. */
+export interface Phase {
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  /** Number of values. */
+  n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+  phase: PhaseName;
+}
+
+/** Names of the phases. */
+export type PhaseName =
+  | "dns"
+  | "connect"
+  | "server_queue"
+  | "prefill"
+  | "server"
+  | "network"
+  | "main_thread"
+  | "reasoning"
+  | "paint";
+
+/** Phases of the wait, over many streams. Their percentiles do not add up to those of the wait. */
+export interface Phases {
+  from: number;
+  /** In the order of the wait. A phase that no stream tells has `n` 0. */
+  phases: Phase[];
+  relative_error: number;
+  streams: number;
+  to: number;
+  /** The wait for the first token of any kind, which the phases before `reasoning` are parts of. */
+  ttft: Quantiles;
+}
+
 /** Figures of the comparison period. */
 export interface Previous {
   e2e: Quantiles;
@@ -1141,6 +1187,7 @@ export interface Responses {
   "v1/histogram": Histogram;
   "v1/integrity": Integrity;
   "v1/live": Live;
+  "v1/phases": Phases;
   "v1/refusals": Refusals;
   "v1/session": Session;
   "v1/slo": Slo;

@@ -94,8 +94,8 @@ fn load() -> Vec<Panel> {
     let in_flight = vec![asked(open, "{{use_case}}"), limit(format!("vector(${IN_FLIGHT_CAP})"), "cap")];
     vec![
         lines("Streams in flight", "short", 12, in_flight).about(
-            "Streams that have reported and are not finalized. Probes first report 1 s after the first token. The line \
-             is the variable “In-flight cap”.",
+            "Streams that have reported and are not finalized. Probes first report 1 s after the first token, \
+             and after 3 s without one. The line is the variable “In-flight cap”.",
         ),
         lines("Queue time on the server", "s", 12, percentiles(Metric::ServerQueue, "provider"))
             .about("Streams whose server reports its queue. For the queue's length see the row of the engines."),

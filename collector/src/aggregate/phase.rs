@@ -1,0 +1,184 @@
+//! Splits the wait for the first token into phases, as far as the page and the server tell them. Definitions:
+//! `docs/metrics.md#phases-of-the-wait`.
+
+use beacon::{ServerStart, StreamReport};
+
+/// A phase of the wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Dns,
+    /// TLS included.
+    Connect,
+    ServerQueue,
+    Prefill,
+    /// Queue and prefill, where the server does not split them.
+    Server,
+    Network,
+    MainThread,
+    Reasoning,
+    Paint,
+}
+
+impl Phase {
+    const COUNT: usize = Self::Paint as usize + 1;
+
+    /// Its length in milliseconds. `None` if the stream does not tell it, or brought no token to wait for.
+    pub(crate) fn of(self, report: &StreamReport) -> Option<f64> {
+        report.ttft_ms?;
+        Phases::of(report).get(self)
+    }
+}
+
+/// The phases of one stream, in milliseconds. Those before the first token add up to no more than the wait for it.
+pub(crate) struct Phases {
+    known: [Option<f64>; Phase::COUNT],
+    /// Part of the wait for the first token that no phase explains.
+    pub(crate) not_visible_ms: f64,
+}
+
+impl Phases {
+    pub(crate) fn of(report: &StreamReport) -> Self {
+        let visible_ms = visible_ms(report);
+        let first_ms = report.ttft_ms.unwrap_or(visible_ms).min(visible_ms);
+        let mut phases = Self { known: [None; Phase::COUNT], not_visible_ms: first_ms };
+        let server = report.server.as_ref();
+        let (server_ms, queue_ms) = (server.and_then(|of| of.ttft_ms), server.and_then(|of| of.queue_ms));
+        let starts_from = server.and_then(|of| of.starts_from);
+        let starts_after_queue = matches!(starts_from, Some(ServerStart::Scheduled | ServerStart::Prefill));
+        let queue = phases.take(Phase::ServerQueue, queue_ms);
+        let queued_within = if starts_after_queue { 0.0 } else { queue.unwrap_or_default() };
+        let is_split = starts_after_queue || queue_ms.is_some();
+        let computed = if is_split { Phase::Prefill } else { Phase::Server };
+        phases.take(computed, server_ms.map(|server_ms| server_ms - queued_within));
+        phases.take(Phase::MainThread, main_thread_ms(report));
+        phases.take(Phase::Dns, report.network_timing.and_then(|timing| timing.dns_ms));
+        phases.take(Phase::Connect, handshakes_ms(report));
+        // Otherwise the rest may be a queue that the server does not count.
+        let covers_queue = !starts_after_queue || queue_ms.is_some();
+        phases.take(Phase::Network, server_ms.filter(|_| covers_queue).map(|_| f64::INFINITY));
+        let seen = report.ttft_ms.zip(report.ttfv_ms);
+        phases.known[Phase::Reasoning as usize] = seen.map(|(ttft_ms, ttfv_ms)| (ttfv_ms - ttft_ms).max(0.0));
+        let painted = report.ttfv_ms.zip(report.ttfp_ms);
+        phases.known[Phase::Paint as usize] = painted.map(|(ttfv_ms, ttfp_ms)| (ttfp_ms - ttfv_ms).max(0.0));
+        phases
+    }
+
+    pub(crate) const fn get(&self, phase: Phase) -> Option<f64> {
+        self.known[phase as usize]
+    }
+
+    /// Length of these phases together, as far as they are known.
+    pub(crate) fn sum<const N: usize>(&self, phases: [Phase; N]) -> f64 {
+        phases.into_iter().filter_map(|phase| self.get(phase)).sum()
+    }
+
+    /// Takes a phase out of the rest of the wait, at most all of it: clocks of two machines may disagree.
+    fn take(&mut self, phase: Phase, ms: Option<f64>) -> Option<f64> {
+        let taken = ms.map(|ms| ms.clamp(0.0, self.not_visible_ms));
+        self.not_visible_ms -= taken.unwrap_or_default();
+        self.known[phase as usize] = taken;
+        taken
+    }
+}
+
+/// Time until the user saw something. A whole response has only an end.
+pub(crate) fn visible_ms(report: &StreamReport) -> f64 {
+    report.ttfv_ms.or(report.ttft_ms).or(report.e2e_ms).unwrap_or_default()
+}
+
+/// How long the main thread kept the first bytes from the app. Chromium reports long frames. Elsewhere it is the time
+/// from the first byte in the browser, by Resource Timing, to the first byte in the app.
+fn main_thread_ms(report: &StreamReport) -> Option<f64> {
+    if let Some(long_frames_ms) = report.page_lifecycle.and_then(|page| page.long_frames_ms) {
+        return Some(long_frames_ms);
+    }
+    let timing = report.network_timing?;
+    // Behind a service worker the browser reports no wait. Then nothing is known of the way either.
+    let wait_ms = timing.wait_ms.filter(|wait_ms| *wait_ms > 0.0)?;
+    let arrived_ms = timing.dns_ms.unwrap_or_default() + handshakes_ms(report).unwrap_or_default() + wait_ms;
+    Some((report.first_byte_ms? - arrived_ms).max(0.0))
+}
+
+fn handshakes_ms(report: &StreamReport) -> Option<f64> {
+    let timing = report.network_timing?;
+    match (timing.connect_ms, timing.tls_ms) {
+        (None, None) => None,
+        (connect_ms, tls_ms) => Some(connect_ms.unwrap_or_default() + tls_ms.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use beacon::{NetworkTiming, PageLifecycle, ServerTiming};
+
+    use super::*;
+
+    /// A first token after 1 s, painted 20 ms later, over a new connection.
+    fn told() -> StreamReport {
+        StreamReport {
+            ttft_ms: Some(1_000.0),
+            ttfv_ms: Some(1_000.0),
+            ttfp_ms: Some(1_020.0),
+            network_timing: Some(NetworkTiming {
+                dns_ms: Some(20.0),
+                connect_ms: Some(30.0),
+                tls_ms: Some(50.0),
+                ..NetworkTiming::default()
+            }),
+            page_lifecycle: Some(PageLifecycle { long_frames_ms: Some(60.0), ..PageLifecycle::default() }),
+            server: server(Some(ServerStart::Arrival), Some(200.0), 600.0),
+            ..StreamReport::new("0")
+        }
+    }
+
+    fn server(starts_from: Option<ServerStart>, queue_ms: Option<f64>, ttft_ms: f64) -> Option<ServerTiming> {
+        Some(ServerTiming { starts_from, queue_ms, ttft_ms: Some(ttft_ms), ..ServerTiming::default() })
+    }
+
+    /// Dns, connect, queue, prefill, undivided server, network, main thread, reasoning and paint.
+    fn phases(report: &StreamReport) -> [Option<f64>; 9] {
+        let order = [Phase::Dns, Phase::Connect, Phase::ServerQueue, Phase::Prefill, Phase::Server];
+        let after = [Phase::Network, Phase::MainThread, Phase::Reasoning, Phase::Paint];
+        let parts: Vec<_> = order.into_iter().chain(after).map(|phase| phase.of(report)).collect();
+        parts.try_into().unwrap()
+    }
+
+    #[test]
+    fn every_phase_has_its_part_of_the_wait() {
+        let parts = [20.0, 80.0, 200.0, 400.0, f64::NAN, 240.0, 60.0, 0.0, 20.0];
+        assert_eq!(phases(&told()), parts.map(|part: f64| (!part.is_nan()).then_some(part)));
+    }
+
+    #[test]
+    fn a_phase_that_nobody_told_is_absent() {
+        let bare = StreamReport { ttft_ms: Some(900.0), ..StreamReport::new("0") };
+        assert_eq!(phases(&bare), [None; 9]);
+        let without_token = StreamReport { ttft_ms: None, ttfv_ms: None, ttfp_ms: None, ..told() };
+        assert_eq!(phases(&without_token), [None; 9]);
+    }
+
+    #[test]
+    fn a_server_that_names_no_queue_is_not_split() {
+        let [_, _, queue, prefill, server, network, ..] =
+            phases(&StreamReport { server: server(None, None, 600.0), ..told() });
+        assert_eq!((queue, prefill, server, network), (None, None, Some(600.0), Some(240.0)));
+    }
+
+    #[test]
+    fn an_uncounted_queue_does_not_pass_for_the_network() {
+        let after_queue = |queue_ms| server(Some(ServerStart::Scheduled), queue_ms, 600.0);
+        let [_, _, _, prefill, _, network, ..] =
+            phases(&StreamReport { server: after_queue(None), ..told() });
+        assert_eq!((prefill, network), (Some(600.0), None));
+        let [_, _, queue, prefill, _, network, ..] =
+            phases(&StreamReport { server: after_queue(Some(100.0)), ..told() });
+        assert_eq!((queue, prefill, network), (Some(100.0), Some(600.0), Some(140.0)));
+    }
+
+    #[test]
+    fn phases_before_the_first_token_never_exceed_the_wait() {
+        let boastful = StreamReport { server: server(None, Some(700.0), 9_000.0), ..told() };
+        let sum: f64 = phases(&boastful)[..7].iter().flatten().sum();
+        assert_eq!(sum, 1_000.0);
+    }
+}

@@ -1,0 +1,116 @@
+//! `GET /v1/phases`: percentiles of each phase of the wait, over the streams that tell it.
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::csv::{self, Cell, Table};
+use super::params::Format;
+use super::percentiles::{Percentiles, Quantiles, relative_error};
+use super::query_string::{Query, query};
+use super::range::{AskedRange, Range};
+use super::state::ApiState;
+use crate::aggregate::metric::Metric;
+use crate::aggregate::window_stats::WindowStats;
+use crate::http::error::ApiError;
+use crate::store::backend::Backend;
+use crate::store::query::Filter;
+
+/// Phases of the wait, over many streams. Their percentiles do not add up to those of the wait.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Phases {
+    #[serde(flatten)]
+    range: Range,
+    relative_error: f64,
+    streams: u64,
+    /// The wait for the first token of any kind, which the phases before `reasoning` are parts of.
+    ttft: Quantiles,
+    /// In the order of the wait. A phase that no stream tells has `n` 0.
+    phases: Vec<Phase>,
+}
+
+/// One phase, over the streams that tell it.
+#[derive(Serialize, JsonSchema)]
+struct Phase {
+    phase: PhaseName,
+    #[serde(flatten)]
+    percentiles: Percentiles,
+}
+
+/// Names of the phases.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PhaseName {
+    Dns,
+    Connect,
+    ServerQueue,
+    Prefill,
+    Server,
+    Network,
+    MainThread,
+    Reasoning,
+    Paint,
+}
+
+query! {
+    /// Parameters of the route.
+    PhasesQuery {
+        range: AskedRange,
+        filter: Filter,
+        format: Format,
+    }
+}
+
+/// Handles the route.
+pub(crate) async fn phases(
+    State(state): State<ApiState>,
+    Query(query): Query<PhasesQuery>,
+) -> Result<Response, ApiError> {
+    let PhasesQuery { range, filter, format } = query;
+    let range = range.at_present(&state);
+    let read = move |store: &Backend<'_>| {
+        let mut stats = WindowStats::default();
+        let metrics = PHASES.into_iter().map(|(_, metric)| metric);
+        let metrics: Vec<_> = metrics.chain(Metric::Ttft.with_censored()).collect();
+        store.windows(&range.windows(&filter, None, &metrics), |_, window| stats.merge(window))?;
+        Ok(stats)
+    };
+    let stats = state.reader.run(read).await?;
+    let of = |(phase, metric)| Phase { phase, percentiles: Percentiles::of(&stats, metric) };
+    let phases = Phases {
+        range,
+        relative_error: relative_error(),
+        streams: stats.streams(),
+        ttft: Quantiles::of(&stats, Metric::Ttft),
+        phases: PHASES.map(of).into(),
+    };
+    Ok(csv::answer(format, phases))
+}
+
+impl Table for Phases {
+    fn header(&self) -> Vec<String> {
+        ["phase".to_owned()].into_iter().chain(csv::percentile_columns(Metric::PhaseDns)).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<Cell>> {
+        let rows = self.phases.iter().zip(PHASES).map(|(Phase { percentiles, .. }, (_, metric))| {
+            let name = metric.id().trim_start_matches("phase_").to_owned();
+            [Cell::Text(name)].into_iter().chain(csv::percentile_cells(percentiles)).collect()
+        });
+        rows.collect()
+    }
+}
+
+/// In the order of the wait, as far as it has one: the network lies on both sides of the server.
+const PHASES: [(PhaseName, Metric); 9] = [
+    (PhaseName::Dns, Metric::PhaseDns),
+    (PhaseName::Connect, Metric::PhaseConnect),
+    (PhaseName::ServerQueue, Metric::PhaseServerQueue),
+    (PhaseName::Prefill, Metric::PhasePrefill),
+    (PhaseName::Server, Metric::PhaseServer),
+    (PhaseName::Network, Metric::PhaseNetwork),
+    (PhaseName::MainThread, Metric::PhaseMainThread),
+    (PhaseName::Reasoning, Metric::PhaseReasoning),
+    (PhaseName::Paint, Metric::PhasePaint),
+];
