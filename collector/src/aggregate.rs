@@ -7,6 +7,7 @@ pub(crate) mod changes;
 pub(crate) mod cumulative_stats;
 pub(crate) mod dedup;
 pub(crate) mod dimension;
+pub(crate) mod in_flight;
 pub(crate) mod internal_metrics;
 pub(crate) mod judgement;
 pub(crate) mod metric;

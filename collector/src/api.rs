@@ -9,6 +9,7 @@ mod error;
 pub(crate) mod health;
 mod heatmap;
 mod histogram;
+mod in_flight;
 mod ingest_accounting;
 mod integrity;
 mod live;

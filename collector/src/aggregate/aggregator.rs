@@ -254,7 +254,8 @@ impl Aggregator {
         let Some(counted) = known.finalized else { return Ok(ReportResult::Revised) };
         let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
-        let retract = |window: &mut Window| window.stats.retract(&report, counted.judgement);
+        let retract =
+            |window: &mut Window| window.stats.retract(&report, counted.judgement, known.received_ms);
         if !self.windows.change(at, || earlier.window(at), retract)? {
             return Ok(ReportResult::Late);
         }
@@ -293,6 +294,7 @@ impl Aggregator {
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let add = |window: &mut Window| {
             window.stats.add(report, judgement);
+            window.stats.add_in_flight(report, stream.received_ms);
             true
         };
         self.windows.change(at, || earlier.window(at), add)?;

@@ -3,7 +3,7 @@
 
 mod ring_buffer;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use beacon::Outcome;
@@ -86,6 +86,8 @@ pub(crate) struct StreamRegistry {
     hasher: RandomState,
     /// Every open revision, oldest first, and some that are no longer open.
     open: VecDeque<SeqNo>,
+    /// When the first report of each open stream arrived. After a restart, when the latest did.
+    open_since_ms: HashMap<StreamId, i64>,
 }
 
 impl StreamRegistry {
@@ -100,6 +102,7 @@ impl StreamRegistry {
             by_id: HashTable::new(),
             hasher: RandomState::new(),
             open: VecDeque::new(),
+            open_since_ms: HashMap::new(),
         };
         for (seq, stream) in stored {
             if streams.revisions.len() == 0 {
@@ -162,6 +165,9 @@ impl StreamRegistry {
         }
         if stream.finalized.is_none() {
             open.push_back(seq);
+            self.open_since_ms.entry(stream.id).or_insert(stream.received_ms);
+        } else {
+            self.open_since_ms.remove(&stream.id);
         }
         *standing += usize::from(stream.stands());
         revisions.push_back(stream);
@@ -172,6 +178,7 @@ impl StreamRegistry {
         if let Some(stream) = self.index(seq).and_then(|index| self.revisions.get_mut(index)) {
             stream.finalized = Some(counted);
             stream.in_cumulative = true;
+            self.open_since_ms.remove(&stream.id);
         }
     }
 
@@ -218,6 +225,11 @@ impl StreamRegistry {
     /// Open streams, oldest first.
     pub(crate) fn open(&self) -> impl Iterator<Item = Stream> + '_ {
         self.open.iter().filter_map(|&seq| self.waiting(seq))
+    }
+
+    /// When the first report of an open stream arrived.
+    pub(crate) fn open_since_ms(&self, stream: &Stream) -> i64 {
+        self.open_since_ms.get(&stream.id).copied().unwrap_or(stream.received_ms)
     }
 
     /// Revisions that arrived after `since_ms` and no later than `now_ms`, superseded ones included.
@@ -371,6 +383,18 @@ mod tests {
         streams.finalize(0, COUNTED);
         assert_eq!(streams.evict_next(3), None);
         assert_eq!(known(&streams), [2]);
+    }
+
+    #[test]
+    fn an_open_stream_knows_its_first_report() {
+        let mut streams = with(MEMORY, [open(1, 100), open(2, 150), open(1, 200)]);
+        let since = |streams: &StreamRegistry| {
+            streams.open().map(|stream| (stream.id, streams.open_since_ms(&stream))).collect::<Vec<_>>()
+        };
+        assert_eq!(since(&streams), [(2, 150), (1, 100)]);
+        streams.put(counted(1, 300));
+        streams.finalize(1, COUNTED);
+        assert!(since(&streams).is_empty() && streams.open_since_ms.is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use beacon::{Defect, Histogram, Outcome, StreamReport};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::blob_encoding::{self, StoredHistogram, UnreadableBlob};
+use crate::aggregate::in_flight::InFlight;
 use crate::aggregate::judgement::{Cause, Judgement};
 use crate::aggregate::metric::{METRICS, Metric, Value};
 use crate::aggregate::token_count::TokenCount;
@@ -72,6 +73,7 @@ pub(crate) struct WindowStats {
     /// Streams that missed their pace, by the most likely reason.
     pace_causes: [u64; Cause::ALL.len()],
     sums: [u64; Sum::ALL.len()],
+    in_flight: InFlight,
     histograms: [Histogram; METRICS.len()],
 }
 
@@ -109,11 +111,17 @@ impl WindowStats {
         }
     }
 
-    /// Retracts a stream that was added with the same judgement. Returns `false`, and changes nothing, if the
+    /// Adds the time that a stream was in flight before its last report arrived.
+    pub(crate) fn add_in_flight(&mut self, report: &StreamReport, received_ms: i64) {
+        self.in_flight.merge(&InFlight::of(report, received_ms));
+    }
+
+    /// Retracts a stream that was added with the same judgement and time. Returns `false`, and changes nothing, if the
     /// stream cannot be in these statistics.
-    pub(crate) fn retract(&mut self, report: &StreamReport, judgement: Judgement) -> bool {
+    pub(crate) fn retract(&mut self, report: &StreamReport, judgement: Judgement, received_ms: i64) -> bool {
         let mut one = Self::default();
         one.add(report, judgement);
+        one.add_in_flight(report, received_ms);
         self.subtract(&one)
     }
 
@@ -135,6 +143,7 @@ impl WindowStats {
         subtract(&mut self.wait_causes, &other.wait_causes);
         subtract(&mut self.pace_causes, &other.pace_causes);
         subtract(&mut self.sums, &other.sums);
+        self.in_flight.subtract(&other.in_flight);
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
             mine.subtract(other);
         }
@@ -149,6 +158,7 @@ impl WindowStats {
         add(&mut self.wait_causes, &other.wait_causes);
         add(&mut self.pace_causes, &other.pace_causes);
         add(&mut self.sums, &other.sums);
+        self.in_flight.merge(&other.in_flight);
         for (mine, other) in self.histograms.iter_mut().zip(&other.histograms) {
             mine.merge(other);
         }
@@ -181,6 +191,11 @@ impl WindowStats {
     /// Streams that missed their pace, by cause, without causes that did not occur.
     pub(crate) fn pace_causes(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
         Cause::ALL.into_iter().zip(self.pace_causes).filter(|&(_, count)| count > 0)
+    }
+
+    /// Time in flight before the end of the streams.
+    pub(crate) const fn in_flight(&self) -> &InFlight {
+        &self.in_flight
     }
 
     /// A sum over all streams.
@@ -231,6 +246,7 @@ impl WindowStats {
                 wait_causes: words(self.wait_causes(), Cause::as_str),
                 pace_causes: words(self.pace_causes(), Cause::as_str),
                 sums: self.sums.to_vec(),
+                in_flight: self.in_flight.by_minutes_before().collect(),
                 histograms: histograms
                     .filter(|(_, histogram)| !histogram.is_empty())
                     .map(|(definition, histogram)| (definition.stored_as, StoredHistogram::from(histogram)))
@@ -259,6 +275,7 @@ impl WindowStats {
             wait_causes: stored.wait_causes,
             pace_causes: stored.pace_causes,
             sums: stored.sums,
+            in_flight: stored.in_flight,
             histograms: stored.histograms.into_iter().filter_map(histogram).collect::<Result<_, _>>()?,
         })
     }
@@ -266,7 +283,8 @@ impl WindowStats {
     /// Builds statistics from their parts. An unknown word makes them unreadable.
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
         let sums = parts.sums.try_into().map_err(|_| UnreadableBlob)?;
-        let mut stats = Self { sums, ..Self::default() };
+        let in_flight = InFlight::from_minutes_before(parts.in_flight).ok_or(UnreadableBlob)?;
+        let mut stats = Self { sums, in_flight, ..Self::default() };
         let causes = Cause::ALL.map(Cause::as_str);
         blob_encoding::restore_counts(&parts.wait_causes, &causes, &mut stats.wait_causes)?;
         blob_encoding::restore_counts(&parts.pace_causes, &causes, &mut stats.pace_causes)?;
@@ -295,6 +313,7 @@ impl WindowStats {
             && enough(&self.wait_causes, &other.wait_causes)
             && enough(&self.pace_causes, &other.pace_causes)
             && enough(&self.sums, &other.sums)
+            && self.in_flight.contains(&other.in_flight)
             && self.histograms.iter().zip(&other.histograms).all(|(mine, other)| contains(mine, other))
     }
 }
@@ -334,11 +353,13 @@ pub(crate) struct Parts {
     pub(crate) pace_causes: Vec<(String, u64)>,
     /// In the order of [`Sum::ALL`].
     pub(crate) sums: Vec<u64>,
+    /// Milliseconds by the distance to the minute of the end.
+    pub(crate) in_flight: Vec<(usize, u64)>,
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
 
 /// Version of the format.
-const FORMAT_VERSION: u8 = 4;
+const FORMAT_VERSION: u8 = 5;
 
 /// Words instead of positions: a new outcome in the middle does not move the others.
 #[derive(Serialize, Deserialize)]
@@ -349,6 +370,7 @@ struct Stored {
     wait_causes: Vec<(String, u64)>,
     pace_causes: Vec<(String, u64)>,
     sums: Vec<u64>,
+    in_flight: Vec<(usize, u64)>,
     histograms: Vec<(u8, StoredHistogram)>,
 }
 

@@ -15,7 +15,7 @@ use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
-use crate::store::query::Filter;
+use crate::store::filter::Filter;
 
 /// Phases of the wait, over many streams. Their percentiles do not add up to those of the wait.
 #[derive(Serialize, JsonSchema)]

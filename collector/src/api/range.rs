@@ -210,9 +210,13 @@ impl Range {
     /// Seconds of a step's part of the range that have passed, at least one: a step that has only just begun would have
     /// a rate of thousands a second.
     pub(super) fn elapsed_seconds_of(self, start_ms: i64, step_ms: i64) -> f64 {
-        let from_ms = start_ms.max(self.from_ms);
-        let to_ms = (start_ms + step_ms).min(self.to_ms).min(self.now_ms);
+        let (from_ms, to_ms) = self.elapsed_of(start_ms, step_ms);
         (to_ms - from_ms).max(1_000) as f64 / 1e3
+    }
+
+    /// The part of a step that is in the range and has passed. It ends before it begins if none has.
+    pub(super) fn elapsed_of(self, start_ms: i64, step_ms: i64) -> (i64, i64) {
+        (start_ms.max(self.from_ms), (start_ms + step_ms).min(self.to_ms).min(self.now_ms))
     }
 
     /// Number of steps; the first and the last may be partial.
@@ -273,6 +277,13 @@ const MOST_POINTS: i64 = 3_000;
 
 /// Six hours of minutes, and a month of hours.
 const ONSET_STEPS: i64 = 744;
+
+#[cfg(test)]
+impl Range {
+    pub(super) const fn of_test(from_ms: i64, to_ms: i64, now_ms: i64) -> Self {
+        Self { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms: 0 }
+    }
+}
 
 #[cfg(test)]
 mod tests;

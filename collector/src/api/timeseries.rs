@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
+use super::in_flight::InFlightSteps;
 use super::params::{CompareTo, Format, Since, Step};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
@@ -13,7 +14,7 @@ use super::range::{AskedRange, Range};
 use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, by_use_case};
-use super::throughput::Throughput;
+use super::throughput::{BelowReadingSpeed, Throughput};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
@@ -52,6 +53,11 @@ struct Point {
     throughput: Throughput,
     /// Streams with the provider's count of output tokens.
     with_usage: u64,
+    /// Mean number of streams in flight.
+    in_flight: f64,
+    /// Streams slower than each of `reading_speeds`. Present for `output_rate`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    below_reading_speed: Vec<BelowReadingSpeed>,
 }
 
 query! {
@@ -78,41 +84,75 @@ pub(crate) async fn timeseries(
     let asked = filter.clone();
     let first_step = range.first_step(since, step_ms);
     let read_all = move |store: &Backend<'_>| {
-        let points = |store: &Backend<'_>, range: Range| {
-            points(store, &filter, range.without_steps(first_step, step_ms), step_ms, metric)
+        let steps = |store: &Backend<'_>, range: Range| {
+            Steps::read(store, &filter, range.without_steps(first_step, step_ms), step_ms, metric)
         };
-        let before = |store: &Backend<'_>| earlier.map(|earlier| points(store, earlier)).transpose();
+        let before = |store: &Backend<'_>| earlier.map(|earlier| steps(store, earlier)).transpose();
         store.both(
-            |store| store.both(|store| points(store, range), before),
-            |store| by_use_case(store, range, &filter),
+            |store| store.both(|store| steps(store, range), before),
+            |store| {
+                store.both(
+                    |store| by_use_case(store, range, &filter),
+                    |store| if range.includes_now() { store.open_since_ms(&filter) } else { Ok(Vec::new()) },
+                )
+            },
         )
     };
-    let ((points, earlier), by_use_case) = state.reader.run(read_all).await?;
+    let ((steps, earlier), (by_use_case, open_since_ms)) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
+    let points = |mut steps: Steps| {
+        open_since_ms.iter().for_each(|since_ms| steps.in_flight.add_open(*since_ms));
+        steps.points(metric, &state.config.reading_speeds)
+    };
+    let (points, earlier) = (points(steps), earlier.map(points));
     Ok(csv::answer(format, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier }))
 }
 
-fn points(
-    store: &Backend<'_>,
-    filter: &Filter,
+/// Statistics of the steps of a range.
+struct Steps {
     range: Range,
     step_ms: i64,
-    which: Metric,
-) -> Result<Vec<Point>, StoreError> {
-    let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
-    store.windows(&range.windows(filter, Some(step_ms), &which.with_censored()), |minute, stats| {
-        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
-    })?;
-    let point = |(timestamp_ms, step): (i64, &WindowStats)| Point {
-        timestamp_ms,
-        percentiles: Percentiles::of(step, which),
-        streams: step.streams(),
-        errors: step.errors(),
-        throughput: Throughput::of(step, range.elapsed_seconds_of(timestamp_ms, step_ms)),
-        with_usage: step.output_tokens().streams,
-    };
-    Ok(range.step_starts(step_ms).zip(&steps).map(point).collect())
+    stats: Vec<WindowStats>,
+    in_flight: InFlightSteps,
+}
+
+impl Steps {
+    fn read(
+        store: &Backend<'_>,
+        filter: &Filter,
+        range: Range,
+        step_ms: i64,
+        metric: Metric,
+    ) -> Result<Self, StoreError> {
+        let stats = vec![WindowStats::default(); range.steps(step_ms)];
+        let mut steps = Self { range, step_ms, stats, in_flight: InFlightSteps::new(range, step_ms) };
+        let metrics = metric.with_censored();
+        let asked = range.windows(filter, Some(step_ms), &metrics);
+        store.windows(&InFlightSteps::with_later_ends(step_ms, asked), |minute, stats| {
+            steps.in_flight.add(minute, stats.in_flight());
+            if minute * MINUTE_MS < range.to_ms {
+                steps.stats[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
+            }
+        })?;
+        Ok(steps)
+    }
+
+    fn points(&self, metric: Metric, reading_speeds: &[f64]) -> Vec<Point> {
+        let Self { range, step_ms, stats, in_flight } = self;
+        let speeds = if metric == Metric::OutputRate { reading_speeds } else { &[] };
+        let point = |(timestamp_ms, (step, in_flight)): (i64, (&WindowStats, f64))| Point {
+            timestamp_ms,
+            percentiles: Percentiles::of(step, metric),
+            streams: step.streams(),
+            errors: step.errors(),
+            throughput: Throughput::of(step, range.elapsed_seconds_of(timestamp_ms, *step_ms)),
+            with_usage: step.output_tokens().streams,
+            in_flight,
+            below_reading_speed: speeds.iter().map(|speed| BelowReadingSpeed::of(step, *speed)).collect(),
+        };
+        range.step_starts(*step_ms).zip(stats.iter().zip(in_flight.means())).map(point).collect()
+    }
 }
 
 impl Table for Timeseries {
@@ -135,6 +175,7 @@ impl Table for Timeseries {
                 input_tokens_per_second.into(),
                 output_tokens_per_second.into(),
                 point.with_usage.into(),
+                Cell::Number(point.in_flight),
             ]);
             row
         };
@@ -142,5 +183,5 @@ impl Table for Timeseries {
     }
 }
 
-const THROUGHPUT: [&str; 4] =
-    ["requests_per_second", "input_tokens_per_second", "output_tokens_per_second", "with_usage"];
+const THROUGHPUT: [&str; 5] =
+    ["requests_per_second", "input_tokens_per_second", "output_tokens_per_second", "with_usage", "in_flight"];

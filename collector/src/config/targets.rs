@@ -11,6 +11,8 @@ enum Kind {
     Milliseconds,
     /// A share of streams.
     Share,
+    /// A number of streams.
+    Streams,
 }
 
 /// Declares the targets once: the struct, its values by name, and how they override each other.
@@ -82,6 +84,8 @@ targets! {
     pace: Share,
     /// Share of eligible streams within SLO.
     goodput: Share,
+    /// Streams that the service can serve at a time: a line in the chart of streams in flight.
+    in_flight_cap: Streams,
 }
 
 /// Targets that an operator sets for a use case: a profile, and what differs from it.
@@ -165,7 +169,7 @@ impl Targets {
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
         let is_possible = |kind, value: f64| match kind {
-            Kind::Milliseconds => value.is_finite() && value > 0.0,
+            Kind::Milliseconds | Kind::Streams => value.is_finite() && value > 0.0,
             Kind::Share => (0.0..1.0).contains(&value),
         };
         let mut values = self.values();

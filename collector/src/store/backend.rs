@@ -153,6 +153,14 @@ impl Backend<'_> {
         }
     }
 
+    /// When the first report of each matching stream arrived that is not finalized.
+    pub(crate) fn open_since_ms(&self, filter: &Filter) -> Result<Vec<i64>, StoreError> {
+        match self {
+            Self::File { connection, stream_index } => stream_index.open_since_ms(connection, filter),
+            Self::Cluster(tables) => tables.open_since_ms(filter),
+        }
+    }
+
     /// Activity within the first value of `at`, in milliseconds, before the second.
     pub(crate) fn recent(&self, filter: &Filter, at: (i64, i64)) -> Result<RecentActivity, StoreError> {
         match self {

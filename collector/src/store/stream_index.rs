@@ -36,6 +36,18 @@ impl StreamIndex {
         Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
     }
 
+    /// When the first report of each stream of `filter` arrived that is not finalized.
+    pub(crate) fn open_since_ms(
+        &self,
+        connection: &Connection,
+        filter: &Filter,
+    ) -> Result<Vec<i64>, StoreError> {
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        let open = streams.open().filter(|stream| series.holds(stream.series));
+        Ok(open.map(|stream| streams.open_since_ms(&stream)).collect())
+    }
+
     /// Number of streams that are not finalized, by the labels of Prometheus.
     pub(crate) fn open_by_labels(&self, connection: &Connection) -> Result<HashMap<Series, u64>, StoreError> {
         let mut by_id: HashMap<SeriesId, u64> = HashMap::new();

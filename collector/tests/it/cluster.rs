@@ -143,7 +143,7 @@ async fn clickhouse_queries_of_one_request_run_in_parallel() {
         ("/v1/live", 4),
         ("/v1/summary", 4),
         ("/v1/slo", 8),
-        ("/v1/timeseries?compare_to=previous", 3),
+        ("/v1/timeseries?compare_to=previous", 4),
         ("/v1/histogram?compare_to=previous", 3),
         ("/v1/breakdown?compare_to=previous", 3),
         ("/v1/heatmap", 2),

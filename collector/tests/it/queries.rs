@@ -373,7 +373,7 @@ async fn a_table_is_the_same_as_the_json_and_no_formula() {
     collector.until("/v1/summary", |summary| summary["streams"] == 7).await;
     let by_provider = collector.get("/v1/breakdown?by=provider&format=csv").await.body;
     assert!(by_provider.contains("\r\n\"'=slow,\"\"provider\"\"\",1,"), "{by_provider}");
-    let rates = "requests_per_second,input_tokens_per_second,output_tokens_per_second,with_usage";
+    let rates = "requests_per_second,input_tokens_per_second,output_tokens_per_second,with_usage,in_flight";
     let over_time = format!("timestamp_ms,n,p50_ms,p90_ms,p95_ms,p99_ms,streams,errors,{adjusted},{rates}");
     let both_sides = ["p50", "p90", "p95", "p99"]
         .map(|q| ["client", "server", "overhead"].map(|side| format!("{side}_{q}_ms")).join(","));

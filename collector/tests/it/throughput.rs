@@ -77,7 +77,7 @@ async fn token_rates_name_their_direction_and_cover() {
     assert_eq!(points.iter().filter_map(|point| point["with_usage"].as_u64()).sum::<u64>(), 30);
     let csv = collector.get("/v1/timeseries?format=csv").await.body;
     let header = csv.lines().next().unwrap();
-    let columns = "requests_per_second,input_tokens_per_second,output_tokens_per_second,with_usage";
+    let columns = "requests_per_second,input_tokens_per_second,output_tokens_per_second,with_usage,in_flight";
     assert!(header.ends_with(columns), "{header}");
 }
 
@@ -129,6 +129,43 @@ async fn summaries_count_streams_slower_than_reading() {
     assert_eq!(below(0), (Some(5.0), Some(1), Some(5)));
     assert_eq!(below(1), (Some(10.0), Some(3), Some(5)));
     assert_eq!(summary["below_reading_speed"][1]["ratio"], 0.6);
+}
+
+#[tokio::test]
+async fn each_step_has_its_share_slower_than_reading() {
+    let rates = [Some(4.0), Some(8.0), Some(60.0), Some(60.0), None];
+    let reports: Vec<_> = (0..).zip(rates).map(|(id, rate)| at_rate(id, rate)).collect();
+    let collector = counted(&reports).await;
+    let series = collector.json("/v1/timeseries?metric=output_rate").await;
+    let shares = last_point(&series)["below_reading_speed"].as_array().unwrap();
+    assert_eq!(
+        shares.iter().map(|share| share["ratio"].as_f64()).collect::<Vec<_>>(),
+        [Some(0.25), Some(0.5)]
+    );
+    let empty = &series["points"][0]["below_reading_speed"][0];
+    assert_eq!((&empty["total"], &empty["ratio"]), (&0.into(), &Value::Null));
+    let other = collector.json("/v1/timeseries").await;
+    assert_eq!(last_point(&other)["below_reading_speed"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_stream_is_in_flight_from_its_request_to_its_end() {
+    let minute = 60_000.0;
+    let long = StreamReport { close_ms: Some(3.0 * minute), ..stream(1, 170_000.0) };
+    let collector = counted(&[long]).await;
+    let in_flight = |series: &Value| {
+        let points = series["points"].as_array().unwrap().clone();
+        points.iter().map(|point| point["in_flight"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let ended = in_flight(&collector.json("/v1/timeseries?range=15m&step=60").await);
+    assert!(ended.iter().filter(|mean| **mean == 1.0).count() >= 2, "two whole minutes: {ended:?}");
+    assert!(ended.iter().all(|mean| *mean <= 1.0) && ended[..10] == [0.0; 10], "{ended:?}");
+    // A stream of another use case that still waits for its first token.
+    let id = format!("{:032x}", 2);
+    let waiting = StreamReport { open: true, use_case: Some("coding".into()), ..StreamReport::new(id) };
+    collector.report(&[waiting]).await;
+    let until_now = |series: &Value| in_flight(series).last().is_some_and(|newest| *newest > 0.0);
+    collector.until("/v1/timeseries?range=15m&step=60&use_case=coding", until_now).await;
 }
 
 #[tokio::test]

@@ -1000,6 +1000,8 @@ export interface Targets {
   e2e_p99_ms?: number | null;
   /** Share of eligible streams within SLO. */
   goodput?: number | null;
+  /** Streams that the service can serve at a time: a line in the chart of streams in flight. */
+  in_flight_cap?: number | null;
   /** Share of eligible streams that arrive intact. */
   integrity?: number | null;
   /**
@@ -1050,7 +1052,11 @@ export interface Timeseries {
 
 /** One step of the range. */
 export interface TimeseriesPoint {
+  /** Streams slower than each of `reading_speeds`. Present for `output_rate`. */
+  below_reading_speed: BelowReadingSpeed[];
   errors: number;
+  /** Mean number of streams in flight. */
+  in_flight: number;
   input_tokens_per_second?: number | null;
   /**
    * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
@@ -1133,6 +1139,8 @@ export interface UseCaseTargets {
   e2e_p99_ms?: number | null;
   /** Share of eligible streams within SLO. */
   goodput?: number | null;
+  /** Streams that the service can serve at a time: a line in the chart of streams in flight. */
+  in_flight_cap?: number | null;
   /** Share of eligible streams that arrive intact. */
   integrity?: number | null;
   /**

@@ -26,10 +26,14 @@ fn report(ttft_ms: f64) -> StreamReport {
     }
 }
 
+/// Three seconds after the begin of a minute.
+const RECEIVED_MS: i64 = 63_000;
+
 fn of(reports: &[StreamReport]) -> WindowStats {
     let mut stats = WindowStats::default();
     for report in reports {
         stats.add(report, Judgement::WITHIN_SLO);
+        stats.add_in_flight(report, RECEIVED_MS);
     }
     stats
 }
@@ -72,6 +76,7 @@ fn sources_of_another_version_count_as_other() {
         wait_causes: Vec::new(),
         pace_causes: Vec::new(),
         sums: vec![0; Sum::ALL.len()],
+        in_flight: Vec::new(),
         histograms: Vec::new(),
     };
     let stats = WindowStats::decode(&blob_encoding::encode(FORMAT_VERSION, &stored)).unwrap();
@@ -81,7 +86,7 @@ fn sources_of_another_version_count_as_other() {
 #[test]
 fn a_retracted_report_leaves_the_others() {
     let mut stats = of(&[report(100.0), report(2_500.0)]);
-    assert!(stats.retract(&report(100.0), Judgement::WITHIN_SLO));
+    assert!(stats.retract(&report(100.0), Judgement::WITHIN_SLO, RECEIVED_MS));
     assert_eq!(stats.encode(), of(&[report(2_500.0)]).encode());
 }
 
@@ -89,7 +94,7 @@ fn a_retracted_report_leaves_the_others() {
 fn a_report_that_was_never_added_is_not_retracted() {
     let mut stats = of(&[report(100.0)]);
     let before = stats.clone();
-    assert!(!stats.retract(&report(2_500.0), Judgement::WITHIN_SLO));
+    assert!(!stats.retract(&report(2_500.0), Judgement::WITHIN_SLO, RECEIVED_MS));
     assert_eq!(stats, before);
 }
 

@@ -151,23 +151,38 @@ impl ClusterTables {
 
     /// Number of streams that are neither ended nor idle for long enough to be finalized.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
+        let mut open = 0;
+        rows::each(&self.of_open_streams("count()", filter)?, |[count]: [u64; 1]| {
+            open = count;
+            Ok(())
+        })?;
+        Ok(open)
+    }
+
+    /// When the first published report of each of these streams arrived.
+    pub(in crate::store) fn open_since_ms(&self, filter: &Filter) -> Result<Vec<i64>, StoreError> {
+        let mut since = Vec::new();
+        rows::each(&self.of_open_streams("first_ms", filter)?, |[first_ms]: [i64; 1]| {
+            since.push(first_ms);
+            Ok(())
+        })?;
+        Ok(since)
+    }
+
+    fn of_open_streams(&self, selected: &str, filter: &Filter) -> Result<String, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
         let dimensions = columns(Dimension::all());
         let mut params = Params::default();
         // Revisions can arrive out of order.
         let query = format!(
-            "SELECT count() FROM (
-                SELECT argMax((is_open, received_ms, {dimensions}), (rev, collector, place)) AS latest
+            "SELECT {selected} FROM (
+                SELECT argMax((is_open, received_ms, {dimensions}), (rev, collector, place)) AS latest,
+                    min(received_ms) AS first_ms
                 FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
              WHERE latest.1 AND latest.2 > {from_ms} AND {}",
             in_latest(filter, 3, &mut params),
         );
-        let mut open = 0;
-        rows::each(&self.client.query(&query, &params)?, |[count]: [u64; 1]| {
-            open = count;
-            Ok(())
-        })?;
-        Ok(open)
+        Ok(self.client.query(&query, &params)?)
     }
 
     /// Published activity within `ms` before `now_ms`.

@@ -81,6 +81,7 @@ impl Rows {
         self.map(stats.sources());
         self.map(stats.wait_causes().map(|(cause, count)| (cause.as_str(), count)));
         self.map(stats.pace_causes().map(|(cause, count)| (cause.as_str(), count)));
+        self.map(stats.in_flight().by_minutes_before());
         for sum in Sum::ALL {
             self.value(&Value::Number(stats.sum(sum).into()));
         }
@@ -158,7 +159,7 @@ pub(super) fn meant(written: String) -> String {
 pub(super) fn stats_columns(
     metrics: &[Metric],
 ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    let words = ["outcomes", "defects", "sources", "wait_causes", "pace_causes"];
+    let words = ["outcomes", "defects", "sources", "wait_causes", "pace_causes", "in_flight_ms"];
     let words = words.map(|name| (name, "sumMap", WORDS));
     let numbers = Sum::ALL.map(|sum| (sum.as_str(), "sum", "UInt64"));
     let beside = [("zeros", "sumMap", WORDS), ("sums", "sumMap", "Map(LowCardinality(String), Float64)")];
@@ -187,6 +188,8 @@ pub(super) fn summed<const N: usize>(
     let mut words = || Ok::<_, StoreError>(read::<BTreeMap<String, u64>>(next())?.into_iter().collect());
     let (outcomes, defects, sources) = (words()?, words()?, words()?);
     let (wait_causes, pace_causes) = (words()?, words()?);
+    let in_flight: BTreeMap<usize, u64> = read(next())?;
+    let in_flight = in_flight.into_iter().collect();
     let sums = Sum::ALL.iter().map(|_| read(next())).collect::<Result<_, _>>()?;
     let zeros: BTreeMap<String, u64> = read(next())?;
     let value_sums: BTreeMap<String, f64> = read(next())?;
@@ -198,7 +201,7 @@ pub(super) fn summed<const N: usize>(
         let histogram = Histogram::from_indexed(zero, sum, buckets);
         histograms.push((metric, histogram.map_err(|_| UnreadableBlob)?));
     }
-    let parts = Parts { outcomes, defects, sources, wait_causes, pace_causes, sums, histograms };
+    let parts = Parts { outcomes, defects, sources, wait_causes, pace_causes, sums, in_flight, histograms };
     Ok((start, values, WindowStats::from_parts(parts)?))
 }
 
@@ -229,6 +232,7 @@ mod tests {
                 ..StreamReport::new("0")
             };
             stats.add(&report, Judgement::WITHIN_SLO);
+            stats.add_in_flight(&report, 60_500);
         }
         let mut rows = Rows::default();
         rows.push_stats([Value::Number(77), "it's \"m\"\n".into()], &stats);
