@@ -254,6 +254,8 @@ fn answers(content: &Value, refusals: &[&str]) -> Value {
             "description": "The request is refused.", "content": { "application/json": { "schema": refusal() } },
         });
     }
+    answers["431"] =
+        json!({ "description": "There are over 64 headers, or the request's head is over 16 KiB." });
     answers
 }
 
