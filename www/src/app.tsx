@@ -10,10 +10,13 @@ import { Compare } from "./panels/compare";
 import { Empty } from "./panels/empty";
 import { Header } from "./panels/header";
 import { Help } from "./panels/help";
+import { InFlight } from "./panels/in-flight";
 import { IngestAccounting } from "./panels/ingest-accounting";
 import { LiveStrip } from "./panels/live-strip";
 import { Login } from "./panels/login";
 import { OutcomesAndDefects } from "./panels/outcomes";
+import { OutputSpeed } from "./panels/output-speed";
+import { Phases } from "./panels/phases";
 import { Streams } from "./panels/streams";
 import { Tiles } from "./panels/tiles";
 import { TtftChart } from "./panels/ttft-chart";
@@ -87,9 +90,14 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
           compareTo={compareTo}
           useCases={summary.use_cases}
         />
+        <Phases result={charts.phases} />
         <div class="pair">
           <Histogram answer={charts.histogram} />
           <Compare result={charts.compare} from={summary.from} to={summary.to} />
+        </div>
+        <div class="pair">
+          <OutputSpeed result={charts.speed} />
+          <InFlight series={charts.timeseries} />
         </div>
         <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
         <Breakdown

@@ -18,6 +18,7 @@ import "./style/use-cases.css";
 import "./style/verdict.css";
 import "./style/live.css";
 import "./style/figures.css";
+import "./style/phases.css";
 import "./style/streams.css";
 import "./style/sheet.css";
 import "./style/budgets.css";

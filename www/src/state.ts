@@ -20,6 +20,7 @@ import type {
   Summary,
   Timeseries,
 } from "./api/api-types";
+import type { Phases, Timeseries as SpeedSeries } from "./api/schemas";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
@@ -37,6 +38,9 @@ export interface DashboardData {
   histogram: HistogramAnswer;
   abandonment: Result<Abandonment>;
   compare: Result<Compare>;
+  phases: Result<Phases>;
+  /** Output tokens per second over time. */
+  speed: Result<SpeedSeries>;
   breakdown: Result<Breakdown>;
   /** Metric of the charts. */
   metric: Metric;

@@ -36,6 +36,7 @@ function series(...points: Partial<SeriesPoint>[]): Timeseries {
     errors: 0,
     requests_per_second: 100 / 60,
     with_usage: 0,
+    in_flight: 0,
     ...point,
   }));
   return {
@@ -56,6 +57,11 @@ describe("the caption of the time series", () => {
       "p95 ranged from 900 ms to 3.1 s in the last hour. " +
         "It was above the 2 s target of chat in 1 of 2 intervals of 1 minute.",
     );
+  });
+
+  it("names the longest time above the target", () => {
+    const text = timeseriesCaption(series({ p95_ms: 3100 }, { p95_ms: 900 }, { p95_ms: 3100 }, { p95_ms: 3200 }), "1h");
+    expect(plain(text)).toMatch(/in 3 of 4 intervals of 1 minute\. The longest time above it: 2 minutes from \S+\.$/);
   });
 
   it("says when the p95 stayed under the target", () => {

@@ -153,7 +153,7 @@ it("the collector chooses the step of its windows", async () => {
   await opened();
   const steps = (route: string) =>
     requests.filter(({ pathname }) => pathname === `/v1/${route}`).map(({ searchParams }) => searchParams.get("step"));
-  expect([steps("timeseries"), steps("compare")]).toEqual([[null], ["3600"]]);
+  expect([steps("timeseries"), steps("compare")]).toEqual([[null, "3600"], ["3600"]]);
 });
 
 it("only the chart over time asks for the comparison", async () => {
@@ -352,12 +352,13 @@ it("charts follow the wait that the use cases have targets for", async () => {
     address.pathname === "/v1/summary" ? Response.json(endToEnd) : defaultAnswer(address);
   const page = await opened();
   const metrics = () => requests.flatMap(({ searchParams }) => searchParams.get("metric") ?? []);
-  expect(metrics().at(-1)).toBe("e2e");
+  // The output rate has a chart of its own.
+  expect(metrics().filter((metric) => metric !== "output_rate").at(-1)).toBe("e2e");
   expect([page.dashboardData.value?.metric, page.defaultMetric.value]).toEqual(["e2e", "e2e"]);
   requests = [];
   await vi.advanceTimersByTimeAsync(page.REFRESH_MS);
   // The curve of abandonment is about the first token.
-  expect(new Set(metrics())).toEqual(new Set(["e2e", "ttfv"]));
+  expect(new Set(metrics())).toEqual(new Set(["e2e", "ttfv", "output_rate"]));
   page.setMetric("ttfv");
   await vi.advanceTimersByTimeAsync(0);
   expect([page.dashboardData.value?.metric, page.view.value.metric]).toEqual(["ttfv", "ttfv"]);

@@ -56,8 +56,8 @@ struct Point {
     /// Mean number of streams in flight.
     in_flight: f64,
     /// Streams slower than each of `reading_speeds`. Present for `output_rate`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    below_reading_speed: Vec<BelowReadingSpeed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    below_reading_speed: Option<Vec<BelowReadingSpeed>>,
 }
 
 query! {
@@ -140,7 +140,10 @@ impl Steps {
 
     fn points(&self, metric: Metric, reading_speeds: &[f64]) -> Vec<Point> {
         let Self { range, step_ms, stats, in_flight } = self;
-        let speeds = if metric == Metric::OutputRate { reading_speeds } else { &[] };
+        let below = |step: &WindowStats| {
+            let shares = reading_speeds.iter().map(|speed| BelowReadingSpeed::of(step, *speed));
+            (metric == Metric::OutputRate).then(|| shares.collect())
+        };
         let point = |(timestamp_ms, (step, in_flight)): (i64, (&WindowStats, f64))| Point {
             timestamp_ms,
             percentiles: Percentiles::of(step, metric),
@@ -149,7 +152,7 @@ impl Steps {
             throughput: Throughput::of(step, range.elapsed_seconds_of(timestamp_ms, *step_ms)),
             with_usage: step.output_tokens().streams,
             in_flight,
-            below_reading_speed: speeds.iter().map(|speed| BelowReadingSpeed::of(step, *speed)).collect(),
+            below_reading_speed: below(step),
         };
         range.step_starts(*step_ms).zip(stats.iter().zip(in_flight.means())).map(point).collect()
     }

@@ -59,6 +59,9 @@ export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options:
   return requestSeries(keyOf("v1/timeseries", query), (since) => get("v1/timeseries", { ...query, since }, options));
 };
 
+export const getPhases = (window: QueryWindow, options: RequestOptions) =>
+  get("v1/phases", windowQuery(window), options);
+
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
   ofDurations(get("v1/histogram", { ...windowQuery(window), metric }, options));
 

@@ -1053,7 +1053,7 @@ export interface Timeseries {
 /** One step of the range. */
 export interface TimeseriesPoint {
   /** Streams slower than each of `reading_speeds`. Present for `output_rate`. */
-  below_reading_speed: BelowReadingSpeed[];
+  below_reading_speed?: BelowReadingSpeed[] | null;
   errors: number;
   /** Mean number of streams in flight. */
   in_flight: number;

@@ -14,6 +14,7 @@ import { isFixed, type Range, type RangePreset } from "../api/range";
 import { filterText } from "../filters";
 import {
   count,
+  dateTime,
   duration,
   humanize,
   isKnown,
@@ -25,6 +26,7 @@ import {
 } from "../format";
 import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import type { View } from "../url";
+import { longest, stretchesAbove, type Stretch } from "./stretches";
 
 const RANGE_LABELS: Record<RangePreset, { last: string; before: string }> = {
   "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },
@@ -98,7 +100,20 @@ function targetCaption(series: Timeseries, { p95_ms: p95, qualifier }: TrustedSt
   if (p95.length === 1 && series.points.length > 1) return `It was ${over === 0 ? "within" : "above"} ${label}.`;
   if (over === 0) return `It stayed within ${label}${qualifier && ` in every interval${qualifier}`}.`;
   const intervals = `${plural(p95.length, "interval")} of ${stepLabel(series.step_ms)}${qualifier}`;
-  return `It was above ${label} in ${over} of ${intervals}.`;
+  return `It was above ${label} in ${over} of ${intervals}.${longestCaption(series)}`;
+}
+
+/** The times at which the p95 was above its target. */
+export function stretchesOf(series: Timeseries): Stretch[] {
+  const target = targetsOf(series.metric, series.targets).find(({ quantile }) => quantile === "p95");
+  return target ? stretchesAbove(series.points, series.step_ms, target.value) : [];
+}
+
+function longestCaption(series: Timeseries): string {
+  const stretch = longest(stretchesOf(series));
+  // One interval is told already.
+  if (stretch === null || stretch.to - stretch.from <= series.step_ms) return "";
+  return ` The longest time above it: ${stepLabel(stretch.to - stretch.from)} from ${dateTime(stretch.from, series.to)}.`;
 }
 
 /** Says why no target is drawn over several use cases. */

@@ -10,7 +10,7 @@ export interface Table {
 }
 
 interface FigureProps {
-  chart: "ttft" | "histogram" | "compare" | "abandonment";
+  chart: "ttft" | "phases" | "speed" | "in-flight" | "histogram" | "compare" | "abandonment";
   title: string;
   /** Definition of what the chart shows. */
   meaning?: string;

@@ -35,6 +35,8 @@ export interface PlotSpec {
   scale: "log" | "linear";
   lines: Line[];
   targets: TargetLine[];
+  /** Times to mark, with a label that appears if it fits. */
+  stretches?: { from: number; to: number; label: string }[];
   /** Points with few samples: drawn dashed and with a ring. */
   isLowSample: boolean[];
   /** Streams and failed streams as bars at the bottom. */
@@ -139,6 +141,7 @@ export class Plot {
       axes: [this.timeAxis(), this.valueAxis()],
       series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
       hooks: {
+        drawClear: [(chart) => this.drawStretches(chart)],
         draw: [(chart) => this.drawTargets(chart)],
         setCursor: [(chart) => this.events.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
         setSelect: [(chart) => this.brushed(chart)],
@@ -186,7 +189,8 @@ export class Plot {
       // Keeps the lines above the bars: one fifth of the height is a quarter of the rest.
       return [this.spec.volume ? low * (low / high) ** (1 / (VOLUME_DIVISOR - 1)) : low, high];
     }
-    return [0, Math.max(1, ...shown) * 1.12];
+    const high = Math.max(1, ...shown) * 1.12;
+    return [this.spec.volume ? -high / (VOLUME_DIVISOR - 1) : 0, high];
   }
 
   /** The lowest value of a log axis above the bars. */
@@ -306,6 +310,27 @@ export class Plot {
     return [...values.keys()].filter(
       (i) => values[i] !== null && isLowSample[i] && (spacing >= MIN_RING_SPACING_PX || isolated.has(i)),
     );
+  }
+
+  /** Behind the lines: a wash over the times, a bar above it and the label. */
+  private drawStretches(chart: uPlot): void {
+    const { ctx, bbox } = chart;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = this.labelFont(ratio);
+    ctx.textBaseline = "top";
+    ctx.fillStyle = canvasColour("--bad");
+    for (const { from, to, label } of this.spec.stretches ?? []) {
+      const left = Math.max(bbox.left, chart.valToPos(from / 1000, "x", true));
+      const right = Math.min(bbox.left + bbox.width, chart.valToPos(to / 1000, "x", true));
+      ctx.globalAlpha = 0.08;
+      ctx.fillRect(left, bbox.top, right - left, bbox.height);
+      ctx.globalAlpha = 1;
+      ctx.fillRect(left, bbox.top, right - left, 2 * ratio);
+      const inset = 4 * ratio;
+      if (ctx.measureText(label).width + 2 * inset <= right - left) ctx.fillText(label, left + inset, bbox.top + inset);
+    }
+    ctx.restore();
   }
 
   private drawTargets(chart: uPlot): void {

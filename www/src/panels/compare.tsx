@@ -83,6 +83,7 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
           { label: "browser", colour: "client" },
           { label: "server", colour: "server" },
           { label: "network overhead", colour: "overhead" },
+          { label: "streams with both", colour: "volume" },
         ]}
       />
       <div class="plot-frame">
@@ -184,6 +185,7 @@ function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to:
     lines: [line("client"), line("server"), line("overhead")],
     targets: [],
     isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
+    volume: { streams: points.map(({ n }) => n), errors: points.map(() => 0), isRunning: false },
     format: tickDuration,
   };
 }

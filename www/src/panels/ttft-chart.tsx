@@ -9,6 +9,8 @@ import {
   exceedsError,
   lowSampleCaption,
   rangeLabel,
+  stepLabel,
+  stretchesOf,
   timeseriesCaption,
   useCaseTargetsCaption,
 } from "../charts/chart-captions";
@@ -94,6 +96,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
             ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "km-adjusted" }] : []),
             ...(series.earlier ? EARLIER.map(({ label, colour }) => ({ label, colour })) : []),
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
+            ...(spec.stretches?.length ? [{ label: "p95 above its target", colour: "above" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
             ...(hasRunning ? [{ label: "current interval (incomplete)", colour: "running" }] : []),
@@ -224,6 +227,7 @@ function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
       colour: quantile ? `--${quantile}` : "--muted",
       value,
     })),
+    stretches: stretchesOf(series).map((one) => ({ ...one, label: `${stepLabel(one.to - one.from)} above` })),
     isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
     volume: {
       streams: points.map((point) => point.streams),

@@ -12,6 +12,7 @@ import {
   getHeatmap,
   getHistogram,
   getNewest,
+  getPhases,
   getRefusals,
   getSession,
   getSiteKey,
@@ -162,9 +163,11 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
   if (requested.metric === null && leadMetric(summary) !== lead && lead === defaultMetric.peek())
     return load(requested, options, leadMetric(summary));
   const step = stepFor(requested.range, finest);
-  const [timeseries, compare, heatmap] = await Promise.all([
+  const [timeseries, compare, phases, speed, heatmap] = await Promise.all([
     step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
     toResult(getCompare(window, step, options)),
+    toResult(getPhases(window, options)),
+    toResult(getTimeseries(window, { metric: "output_rate", compareTo: null, step }, options)),
     requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
   ]);
   // An aborted request is not a failure.
@@ -187,6 +190,8 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
       histogram: { ...histogram, targets },
       abandonment,
       compare,
+      phases,
+      speed,
       breakdown: withTargets(breakdown),
       heatmap: heatmap && withTargets(heatmap),
       metric,

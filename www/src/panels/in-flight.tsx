@@ -1,0 +1,68 @@
+/** Streams in flight over time, with the number that the service can serve. */
+import { useMemo } from "preact/hooks";
+
+import type { Timeseries } from "../api/api-types";
+import { GLOSSARY } from "../api/glossary";
+import { stepLabel } from "../charts/chart-captions";
+import { Figure } from "../charts/figure";
+import { LineChart } from "../charts/line-chart";
+import type { PlotSpec } from "../charts/plot";
+import { dateTime, isKnown, timeInterval } from "../format";
+import { zoomTo } from "../state";
+
+const TITLE = "Streams in flight";
+
+export function InFlight({ series }: { series: Timeseries }) {
+  const spec = useMemo(() => plotOf(series), [series]);
+  const { points, step_ms: step, to } = series;
+  return (
+    <Figure
+      chart="in-flight"
+      title={TITLE}
+      meaning={GLOSSARY["in flight"]}
+      caption={caption(series)}
+      table={{
+        columns: ["Time", "In flight"],
+        rows: () => points.map((point) => [dateTime(point.timestamp_ms, to), mean(point.in_flight)]).reverse(),
+      }}
+    >
+      <div class="plot-frame">
+        <LineChart
+          spec={spec}
+          label={TITLE}
+          readout={(index) => {
+            const point = points[index];
+            if (!point) return null;
+            const values = [{ label: "in flight", text: mean(point.in_flight), colour: "client" }];
+            return { heading: timeInterval(point.timestamp_ms, step, to), values };
+          }}
+          onBrush={zoomTo}
+        />
+      </div>
+    </Figure>
+  );
+}
+
+function plotOf({ points, step_ms: step, from, to, targets }: Timeseries): PlotSpec {
+  const cap = targets.in_flight_cap;
+  return {
+    times: points.map((point) => point.timestamp_ms + step / 2),
+    from,
+    to: Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step),
+    scale: "linear",
+    lines: [{ label: "in flight", colour: "--client", values: points.map((point) => point.in_flight), width: 1.75 }],
+    targets: isKnown(cap) ? [{ label: `cap ${mean(cap)}`, short: mean(cap), colour: "--muted", value: cap }] : [],
+    isLowSample: points.map(() => false),
+    format: mean,
+  };
+}
+
+function caption({ points, step_ms: step, targets: { in_flight_cap: cap } }: Timeseries): string {
+  const most = Math.max(0, ...points.map((point) => point.in_flight));
+  const peak = `At most ${mean(most)} at a time on average over ${stepLabel(step)}.`;
+  if (!isKnown(cap)) return peak;
+  return `${peak} ${most > cap ? "Above" : "Within"} the cap of ${mean(cap)}.`;
+}
+
+/** A mean number of streams. */
+const mean = (value: number): string => (value < 10 ? String(Number(value.toFixed(1))) : value.toFixed(0));

@@ -1,0 +1,100 @@
+/** Where the wait for the first token passes: its phases over many streams, stacked. */
+import type { Result } from "../api/async-result";
+import type { PhaseName, Phases as PhasesAnswer } from "../api/schemas";
+import { Figure, LoadError } from "../charts/figure";
+import { longestOf, stackedPhases, stacksOf, type Stack } from "../charts/phase-stack";
+import { columnDuration, count, duration, plural } from "../format";
+
+const TITLE = "Where the wait passes";
+const MEANING = "Phases of the time to first token, each with its own percentile over the streams that tell it";
+
+const LABELS: Record<PhaseName, string> = {
+  dns: "DNS",
+  connect: "connect",
+  server_queue: "server queue",
+  prefill: "prefill",
+  server: "server",
+  network: "network",
+  main_thread: "main thread",
+  reasoning: "reasoning",
+  paint: "paint",
+};
+
+export function Phases({ result }: { result: Result<PhasesAnswer> }) {
+  if (result.kind === "known") return <PhasesFigure answer={result.value} />;
+  return (
+    <Figure chart="phases" title={TITLE}>
+      <LoadError message={result.message} />
+    </Figure>
+  );
+}
+
+function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
+  const stacks = stacksOf(answer);
+  const most = longestOf(stacks);
+  const shown = stackedPhases(answer.phases);
+  const told = answer.phases.filter(({ n }) => n > 0);
+  return (
+    <Figure
+      chart="phases"
+      title={TITLE}
+      meaning={MEANING}
+      caption={captionOf(told.length, told.length - shown.length)}
+      table={{
+        columns: ["Phase", "n", "p50", "p95", "p99"],
+        rows: () =>
+          told.map(({ phase, n, p50_ms: p50, p95_ms: p95, p99_ms: p99 }) => [
+            LABELS[phase],
+            count(n),
+            ...[p50, p95, p99].map(columnDuration),
+          ]),
+      }}
+    >
+      {told.length === 0 ? (
+        <p class="nothing">
+          No stream tells its phases. They need server timing, or the probe extension networkTiming().
+        </p>
+      ) : (
+        <>
+          <ul class="legend">
+            {shown.map(({ phase }) => (
+              <li key={phase} class={`key phase-${phase}`}>
+                {LABELS[phase]}
+              </li>
+            ))}
+            <li class="key phase-wait">whole wait</li>
+          </ul>
+          <div class="phase-stacks">
+            {stacks.map((stack) => (
+              <StackedBar key={stack.percentile} stack={stack} most={most} />
+            ))}
+          </div>
+        </>
+      )}
+    </Figure>
+  );
+}
+
+function StackedBar({ stack: { percentile, parts, wait }, most }: { stack: Stack; most: number }) {
+  const width = (ms: number) => `${((100 * ms) / most).toFixed(2)}%`;
+  const told = parts.map(({ phase, ms }) => `${LABELS[phase]} ${duration(ms)}`);
+  return (
+    <div class="phase-row" data-percentile={percentile}>
+      <span>
+        {percentile} <b>{duration(wait)}</b>
+      </span>
+      <div class="phase-bar" role="img" aria-label={`${percentile}: ${told.join(", ")}; whole wait ${duration(wait)}`}>
+        {parts.map(({ phase, ms }, at) => (
+          <span key={phase} class={`phase-${phase}`} style={{ width: width(ms) }} title={told[at]} />
+        ))}
+        {wait !== null && <i style={{ left: width(wait) }} title={`whole wait ${duration(wait)}`} />}
+      </div>
+    </div>
+  );
+}
+
+function captionOf(told: number, left: number): string {
+  if (told === 0) return "";
+  const rare = left === 0 ? "" : ` ${plural(left, "phase")} of few streams: see the table.`;
+  return `Percentiles of the parts do not add up to that of the whole wait.${rare}`;
+}
