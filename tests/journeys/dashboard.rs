@@ -34,7 +34,7 @@ async fn the_dashboard_counts_a_stream() -> Result<()> {
     for layer in ["Health", "Percentiles", "Errors"] {
         shown(&browser, &format!("section.layer[aria-label={layer}] > .layer-title")).await?;
     }
-    for chart in ["ttft", "histogram", "compare", "abandonment"] {
+    for chart in ["ttft", "phases", "histogram", "compare", "speed", "in-flight", "abandonment"] {
         let found = browser
             .page
             .execute(&format!("return !!document.querySelector('figure[data-chart={chart}]')"), vec![])
