@@ -148,8 +148,8 @@ export class Session {
     stream.key = ++this.#keys;
     stream.visibilityBits_ = this.#visibilityBits;
     stream.facts_ = { v: 1, id: randomId(), rev: 0, open: true, ...this.#page.describe(model) };
-    stream.due_ = time + WAITING_MS;
     this.#streams.add(stream);
+    stream.due_ = time + WAITING_MS;
     stream.watcher = this.#watcher;
     stream.replay_ = [];
     stream.replayBytes_ = this.#replayBytes;
@@ -306,5 +306,5 @@ function bytesOf(value) {
 
 function randomId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(bytes, (byte) => (0x100 + byte).toString(16).slice(1)).join("");
 }

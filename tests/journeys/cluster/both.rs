@@ -232,6 +232,7 @@ impl Both {
             let mut cluster = self.cluster[0].get(&path).await?;
             in_order(&mut alone);
             in_order(&mut cluster);
+            agree_on_in_flight(&mut alone, &mut cluster).context(path.clone())?;
             ensure!(alone == cluster, "{path}: alone: {alone:#}\ncluster: {cluster:#}");
             ensure!(has_values(&alone), "{path} is about nothing: {alone:#}");
         }
@@ -244,6 +245,26 @@ fn in_order(answer: &mut Value) {
     if let Some(groups) = answer["groups"].as_array_mut() {
         groups.sort_by_key(|group| group["value"].to_string());
     }
+}
+
+/// The streams in flight follow from when a report came in, and no report reaches both in the same millisecond:
+/// takes them out of both answers, and allows for what 100 ms of each stream that is counted can make.
+fn agree_on_in_flight(alone: &mut Value, cluster: &mut Value) -> Result<()> {
+    let step_ms = alone["step_ms"].as_f64();
+    let (Some(step_ms), Some(alone), Some(cluster)) =
+        (step_ms, alone["points"].as_array_mut(), cluster["points"].as_array_mut())
+    else {
+        return Ok(());
+    };
+    ensure!(alone.len() == cluster.len(), "{} points and {}", alone.len(), cluster.len());
+    let streams: f64 = alone.iter().filter_map(|point| point["streams"].as_f64()).sum();
+    for (alone, cluster) in alone.iter_mut().zip(cluster) {
+        let take = |point: &mut Value| Some(point.as_object_mut()?.remove("in_flight")?.as_f64());
+        let (Some(one), Some(other)) = (take(alone), take(cluster)) else { continue };
+        let (one, other) = (one.context("a number")?, other.context("a number")?);
+        ensure!((one - other).abs() <= streams * 100.0 / step_ms, "in flight: {one} and {other}");
+    }
+    Ok(())
 }
 
 fn has_values(answer: &Value) -> bool {
