@@ -219,6 +219,13 @@ impl<'a> Check<'a> {
             self.wrong.exact(&format!("{place}: errors"), &point["errors"], count(&reports, is_error));
             let with_usage = count(&reports, has_usage);
             self.wrong.exact(&format!("{place}: with_usage"), &point["with_usage"], with_usage);
+            let per_second = point["requests_per_second"].as_f64().context("a rate")?;
+            let in_flight = per_second * mean_seconds(&reports);
+            // It is rounded to three decimals, and each stream to a millisecond.
+            let tolerance = 0.000_501 + per_second * 0.000_5;
+            let found = &point["in_flight"];
+            let same = found.as_f64().is_some_and(|found| (found - in_flight).abs() <= tolerance);
+            self.wrong.unless(same, || format!("{place}: in_flight is {found}, by Little's law {in_flight}"));
             for field in ["input_tokens", "output_tokens"] {
                 let is_known = !point[format!("{field}_per_second")].is_null();
                 let expected = !tokens(&reports, field).is_null();
@@ -253,6 +260,7 @@ impl<'a> Check<'a> {
                 "input_tokens_per_second",
                 "output_tokens_per_second",
                 "with_usage",
+                "in_flight",
             ])
             .collect();
         self.table(&format!("/v1/timeseries{query}"), &series["points"], &columns).await
@@ -402,7 +410,8 @@ fn same_cells(columns: &[&str], found: &str, expected: &str) -> bool {
         && found.split(',').zip(expected.split(',')).zip(columns).all(same)
 }
 
-const RATES: [&str; 3] = ["requests_per_second", "input_tokens_per_second", "output_tokens_per_second"];
+const RATES: [&str; 4] =
+    ["requests_per_second", "input_tokens_per_second", "output_tokens_per_second", "in_flight"];
 
 fn defects(report: &Value) -> Vec<String> {
     report["defects"].as_object().into_iter().flatten().map(|(defect, _)| defect.clone()).collect()
@@ -411,3 +420,16 @@ fn defects(report: &Value) -> Vec<String> {
 /// The sources of `docs/metrics.md`.
 const SOURCES: [&str; 8] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui"];
+
+/// Mean time from the request to the end or to the last moment that is known; of a long stream, the last quarter of an
+/// hour. 0 without streams.
+fn mean_seconds(reports: &[&Value]) -> f64 {
+    let of = |report: &&Value| {
+        let moments =
+            ["headers_ms", "first_byte_ms", "first_event_ms", "ttft_ms", "ttfv_ms", "e2e_ms", "close_ms"];
+        let last = moments.into_iter().filter_map(|name| report[name].as_f64()).fold(0.0, f64::max);
+        let minute_ms = report["received_ms"].as_i64().unwrap_or_default().rem_euclid(60_000) as f64;
+        last.min(minute_ms + 15.0 * 60_000.0) / 1e3
+    };
+    reports.iter().map(of).sum::<f64>() / (reports.len().max(1) as f64)
+}
