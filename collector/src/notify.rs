@@ -2,18 +2,19 @@
 //! which messages are due, and delivers them.
 
 pub(crate) mod delivery;
+mod file_outbox;
 mod message;
 mod outbox;
 mod payload;
+mod shared_outbox;
 mod signature;
 mod state;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::aggregate::dimension::Dimension;
 use crate::background_thread::Background;
@@ -24,6 +25,7 @@ use crate::http::counters::{NotificationResult, RequestCounters};
 use crate::slo::alert::{Alert, AlertCache, GroupStates};
 use crate::slo::verdict::likely_cause;
 use crate::store::backend::Backend;
+use crate::store::clickhouse::notifier_table::NotifierTable;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::WindowsQuery;
@@ -31,8 +33,10 @@ use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{self, DAY_MINUTES, minute_of};
 use delivery::{Courier, DeliveryError};
+use file_outbox::FileOutbox;
 use message::Message;
-use outbox::{Outbox, ReceiverStates};
+use outbox::{Claim, Outbox, OutboxError, ReceiverStates};
+use shared_outbox::SharedOutbox;
 use state::AfterFailure;
 
 /// What the thread reads and counts with.
@@ -45,21 +49,26 @@ pub(crate) struct Sources {
 }
 
 /// Starts the thread. `None` if there is no receiver.
-pub(crate) fn start(sources: Sources) -> io::Result<Option<Background>> {
-    if sources.config.notify.is_empty() {
+pub(crate) fn start(sources: Sources) -> Result<Option<Background>, StoreError> {
+    let config = &sources.config;
+    if config.notify.is_empty() {
         return Ok(None);
     }
-    let mut notifier = Notifier::open(sources.config.clone(), sources.counters.clone())?;
+    let outbox: Box<dyn Outbox> = match config.store.clickhouse.clone() {
+        Some(clickhouse) => Box::new(SharedOutbox::new(NotifierTable::open(config, clickhouse)?)),
+        None => Box::new(FileOutbox::new(&config.data)),
+    };
+    let mut notifier = Notifier::new(config.clone(), sources.counters.clone(), outbox);
     let run = move |stop: &Receiver<()>| {
         loop {
             let now_ms = time::now_ms();
-            notifier.round(sources.observe(&notifier.states, now_ms), now_ms, stop);
+            notifier.round(|states| sources.observe(states, now_ms), now_ms, stop);
             if stop.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
-                return;
+                return notifier.outbox.release(&notifier.states);
             }
         }
     };
-    Background::start("notify", run).map(Some)
+    Background::start("notify", run).map(Some).map_err(StoreError::Thread)
 }
 
 /// Sends a test message to one receiver.
@@ -85,29 +94,52 @@ impl Sources {
 struct Notifier {
     config: Arc<Config>,
     counters: Arc<RequestCounters>,
-    outbox: Outbox,
+    outbox: Box<dyn Outbox>,
     courier: Courier,
     states: ReceiverStates,
 }
 
 impl Notifier {
-    fn open(config: Arc<Config>, counters: Arc<RequestCounters>) -> io::Result<Self> {
-        let outbox = Outbox::new(&config.data);
-        let mut states = outbox.load()?;
-        // Receivers that are no longer configured.
-        states.retain(|id, _| config.notify.iter().any(|receiver| receiver.id() == *id));
+    fn new(config: Arc<Config>, counters: Arc<RequestCounters>, outbox: Box<dyn Outbox>) -> Self {
         let courier = Courier::new(config.public_url.as_deref());
-        Ok(Self { config, counters, outbox, courier, states })
+        Self { config, counters, outbox, courier, states: ReceiverStates::new() }
     }
 
-    /// Stores what the receivers have yet to get, and delivers what is due.
-    fn round(&mut self, observed: Result<ReceiverStates, StoreError>, now_ms: i64, stop: &Receiver<()>) {
-        match observed {
+    /// Stores what the receivers have yet to get, and delivers what is due, unless another collector does.
+    fn round(
+        &mut self,
+        observe: impl FnOnce(&ReceiverStates) -> Result<ReceiverStates, StoreError>,
+        now_ms: i64,
+        stop: &Receiver<()>,
+    ) {
+        match self.claim() {
+            Ok(true) => {}
+            Ok(false) => return debug!("Notifications: another collector of the cluster sends"),
+            Err(error) => {
+                return error!(%error, "Notifications: cannot read what is to be sent; trying again");
+            }
+        }
+        match observe(&self.states) {
             Ok(states) => self.store(states),
             // Without the alerts nothing starts or ends. What is queued is still delivered.
             Err(error) => warn!(%error, "Notifications: cannot evaluate the alerts"),
         }
         self.deliver_due(now_ms, stop);
+    }
+
+    /// Returns whether this collector sends.
+    fn claim(&mut self) -> Result<bool, OutboxError> {
+        match self.outbox.claim(&self.states)? {
+            Claim::Held => {}
+            Claim::Elsewhere => return Ok(false),
+            Claim::Taken(states) => {
+                self.states = states;
+                let is_configured =
+                    |id: &String| self.config.notify.iter().any(|receiver| receiver.id() == *id);
+                self.states.retain(|id, _| is_configured(id));
+            }
+        }
+        Ok(true)
     }
 
     /// Stores new states before they take effect: a message that is sent must be known after a restart.
@@ -127,6 +159,7 @@ impl Notifier {
             let id = receiver.id();
             // After a failure, the receiver's other messages wait for the next round as well.
             while stop.try_recv() == Err(TryRecvError::Empty)
+                && self.outbox.may_send()
                 && let Some(due) =
                     self.states.get(&id).and_then(|state| state.next_due(receiver.quiet, now_ms))
             {

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use beacon::{Batch, Outcome, StreamReport};
 use serde_json::Value;
-use tests::{Collector, binary, eventually, report};
+use tests::{ClickHouse, Collector, binary, eventually, report};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::Mutex;
@@ -56,6 +56,46 @@ async fn an_alert_sends_one_start_and_one_end_over_restarts() -> Result<()> {
     ensure!(started["severity"] == "page" && started["cause"].is_string(), "{started}");
     let url = started["url"].as_str().context("a link")?;
     ensure!(url.starts_with("https://rum.example/?from=") && url.contains("&site=demo"), "{url}");
+    Ok(())
+}
+
+/// The start, the wait for the end, and the end are the work of different collectors.
+#[tokio::test(flavor = "multi_thread")]
+async fn exactly_one_collector_of_a_cluster_sends() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    let receiver = Webhook::listen().await?;
+    let config = write_config(folder.path(), &receiver.url)?;
+    let store = format!("\n[store.clickhouse]\nurl = \"{}\"\npublish_seconds = 1\n", clickhouse.url);
+    std::fs::write(&config, std::fs::read_to_string(&config)? + &store)?;
+    let start = async |name: &str, ago: Duration| {
+        Collector::start_earlier_with(&folder.path().join(name), ago, 1, &["--config", &config]).await
+    };
+    let both = async |ago: Duration| tokio::try_join!(start("one", ago), start("other", ago));
+
+    let one = start("one", 3 * HOUR).await?;
+    let (status, body) = one.post(serde_json::to_string(&failures())?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("the alert", || async {
+        one.get("/v1/alerts").await.ok()?.to_string().contains("\"page\"").then_some(())
+    })
+    .await?;
+    ensure!(one.terminate().await? == Some(0));
+
+    let (one, other) = both(3 * HOUR).await?;
+    receiver.has_messages(1).await?;
+    ensure!(one.terminate().await? == Some(0) && other.terminate().await? == Some(0));
+    let (one, other) = both(3 * HOUR).await?;
+    ensure!(one.terminate().await? == Some(0) && other.terminate().await? == Some(0));
+
+    // It is over, but perhaps not for long.
+    ensure!(start("other", HOUR).await?.terminate().await? == Some(0));
+    let one = start("one", Duration::from_mins(30)).await?;
+    receiver.has_messages(2).await?;
+    ensure!(one.terminate().await? == Some(0));
+    let messages = receiver.messages.lock().await.clone();
+    let types: Vec<_> = messages.iter().map(|message| message["type"].clone()).collect();
+    ensure!(types == ["alert.started", "alert.ended"], "{types:?}");
     Ok(())
 }
 

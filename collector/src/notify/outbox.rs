@@ -1,44 +1,61 @@
-//! The file with what each receiver knows of and has yet to get. It is written before a message is sent.
+//! What each receiver knows of and has yet to get, stored before a message is sent.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 
 use super::state::ReceiverState;
+use crate::store::error::StoreError;
 
 /// States by the receivers' ids.
 pub(super) type ReceiverStates = BTreeMap<String, ReceiverState>;
 
-/// The file in the data folder.
-pub(super) struct Outbox {
-    folder: PathBuf,
+/// Where the states are stored.
+pub(super) trait Outbox: Send {
+    /// Begins a round, or says that another collector sends. `states` are those of the round before.
+    fn claim(&mut self, states: &ReceiverStates) -> Result<Claim, OutboxError>;
+
+    /// Stores states.
+    ///
+    /// # Errors
+    /// Also if another collector has begun to send.
+    fn save(&mut self, states: &ReceiverStates) -> Result<(), OutboxError>;
+
+    /// Whether the claim still holds long enough to send a message.
+    fn may_send(&self) -> bool {
+        true
+    }
+
+    /// Lets another collector send. The states are those of the last round.
+    fn release(&mut self, _states: &ReceiverStates) {}
 }
 
-impl Outbox {
-    pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
-    }
-
-    /// The stored states. Empty before the first write.
-    pub(super) fn load(&self) -> io::Result<ReceiverStates> {
-        match fs::read(self.folder.join(FILE)) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ReceiverStates::new()),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Replaces the file. After a power cut, it has either the old or the new states.
-    pub(super) fn save(&self, states: &ReceiverStates) -> io::Result<()> {
-        let new = self.folder.join(NEW_FILE);
-        let mut file = File::create(&new)?;
-        file.write_all(&serde_json::to_vec(states)?)?;
-        file.sync_all()?;
-        fs::rename(&new, self.folder.join(FILE))?;
-        File::open(&self.folder)?.sync_all()
-    }
+/// Whether this collector sends.
+#[derive(Debug, PartialEq)]
+pub(super) enum Claim {
+    /// As before, with the states that it has.
+    Held,
+    /// From now on, with these states.
+    Taken(ReceiverStates),
+    /// Another collector does.
+    Elsewhere,
 }
 
-const FILE: &str = "notifications.json";
-const NEW_FILE: &str = "notifications.json.new";
+/// Why states cannot be read or stored.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OutboxError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("another collector of the cluster sends now")]
+    Elsewhere,
+}
+
+/// Reads stored states. Damaged ones must not keep later alerts from being sent.
+pub(super) fn parsed(text: &[u8]) -> Result<ReceiverStates, serde_json::Error> {
+    serde_json::from_slice(text)
+}
+
+pub(super) fn written(states: &ReceiverStates) -> String {
+    serde_json::to_string(states).expect("states are maps with text keys")
+}

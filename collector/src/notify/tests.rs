@@ -103,7 +103,7 @@ fn config(folder: &Path, receivers: &str) -> Arc<Config> {
 
 /// A notifier after a start.
 fn started(config: &Arc<Config>) -> Notifier {
-    Notifier::open(config.clone(), Arc::default()).unwrap()
+    Notifier::new(config.clone(), Arc::default(), Box::new(FileOutbox::new(&config.data)))
 }
 
 fn page() -> GroupStates {
@@ -120,10 +120,10 @@ fn page() -> GroupStates {
     GroupStates::from([(["shop".to_owned(), "chat".to_owned()], state)])
 }
 
-/// What the notifier's receivers know after they have seen the alerts.
-fn observed(notifier: &Notifier, alerts: &GroupStates, now_ms: i64) -> ReceiverStates {
-    let mut states = notifier.states.clone();
-    for receiver in &notifier.config.notify {
+/// What the receivers know after they have seen the alerts.
+fn observed(config: &Config, states: &ReceiverStates, alerts: &GroupStates, now_ms: i64) -> ReceiverStates {
+    let mut states = states.clone();
+    for receiver in &config.notify {
         let cause = |_: &[String; 2], _: &Alert| {
             Some("Most frequent failure: timeout (20 of 20 failures)".to_owned())
         };
@@ -134,8 +134,8 @@ fn observed(notifier: &Notifier, alerts: &GroupStates, now_ms: i64) -> ReceiverS
 
 fn round(notifier: &mut Notifier, alerts: &GroupStates, now_ms: i64) {
     let (_running, stop) = channel();
-    let states = observed(notifier, alerts, now_ms);
-    notifier.round(Ok(states), now_ms, &stop);
+    let config = notifier.config.clone();
+    notifier.round(|states| Ok(observed(&config, states, alerts, now_ms)), now_ms, &stop);
 }
 
 fn counted(notifier: &Notifier) -> Vec<(NotificationResult, u64)> {
@@ -193,7 +193,8 @@ fn a_kill_between_queue_and_delivery_loses_nothing() {
     let (folder, (url, requests)) = (tempfile::tempdir().unwrap(), web_server(&[]));
     let config = config(folder.path(), &format!("[[notify]]\nkind='slack'\nurl='{url}'"));
     let mut killed = started(&config);
-    let states = observed(&killed, &page(), NOON_MS);
+    assert!(killed.claim().unwrap());
+    let states = observed(&config, &killed.states, &page(), NOON_MS);
     killed.store(states);
     drop(killed);
     assert!(requests.try_recv().is_err());
@@ -253,4 +254,14 @@ fn an_error_never_shows_the_address_of_a_receiver() {
     let config = config(Path::new("/nowhere"), text);
     let error = send_test(&config, &config.notify[0]).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
+}
+
+#[test]
+fn a_damaged_file_is_kept_and_does_not_silence_alerts() {
+    let (folder, (url, requests)) = (tempfile::tempdir().unwrap(), web_server(&[]));
+    std::fs::write(folder.path().join("notifications.json"), "{").unwrap();
+    let config = config(folder.path(), &format!("[[notify]]\nkind='slack'\nurl='{url}'"));
+    round(&mut started(&config), &page(), NOON_MS);
+    assert!(requests.recv().unwrap().body.contains("alert started"));
+    assert_eq!(std::fs::read(folder.path().join("notifications.json.damaged")).unwrap(), b"{");
 }

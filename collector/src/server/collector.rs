@@ -75,7 +75,7 @@ impl Collector {
             alerts: api.alerts.clone(),
             counters: counters.clone(),
         };
-        let notifier = notify::start(sources).map_err(StoreError::Thread)?;
+        let notifier = notify::start(sources)?;
         let access = Arc::new(AccessControl::new(config.clone(), counters.clone()));
         let state =
             AppState::new(Shared { config, ingest, api, access, probes, published, counters, health });

@@ -3,8 +3,10 @@
 //! `docs/cluster.md#how-it-works`.
 //!
 //! `outbox.rs` lists the rows that ClickHouse lacks, `publisher.rs` sends them, `queries.rs` answers queries.
+//! `notifier_table.rs` decides which collector sends notifications.
 
 pub(crate) mod client;
+pub(crate) mod notifier_table;
 mod outbox;
 pub(crate) mod publisher;
 pub(crate) mod queries;

@@ -110,6 +110,22 @@ impl Client {
         self.post(Some(&statement), &Params::default(), rows).map(|_| ())
     }
 
+    /// Inserts rows unless an insert with this token came before.
+    pub(super) fn insert_once(
+        &self,
+        table: &str,
+        columns: &str,
+        token: &str,
+        rows: &[u8],
+    ) -> Result<(), ClickHouseError> {
+        let statement = format!(
+            "INSERT INTO {} ({columns}) SETTINGS insert_deduplicate = 1, insert_deduplication_token = '{token}'
+             FORMAT JSONCompactEachRow",
+            self.table(table)
+        );
+        self.post(Some(&statement), &Params::default(), rows).map(|_| ())
+    }
+
     /// Runs a query and returns its rows: one JSON array per line.
     pub(super) fn query(&self, query: &str, params: &Params) -> Result<String, ClickHouseError> {
         self.post(None, params, format!("{query} FORMAT JSONCompactEachRow").as_bytes())
