@@ -105,7 +105,7 @@ impl Notifier {
         Self { config, counters, outbox, courier, states: ReceiverStates::new() }
     }
 
-    /// Stores what the receivers have yet to get, and delivers what is due, unless another collector does.
+    /// Stores new messages and delivers the messages that are due, unless another collector sends.
     fn round(
         &mut self,
         observe: impl FnOnce(&ReceiverStates) -> Result<ReceiverStates, StoreError>,

@@ -59,7 +59,7 @@ async fn an_alert_sends_one_start_and_one_end_over_restarts() -> Result<()> {
     Ok(())
 }
 
-/// The start, the wait for the end, and the end are the work of different collectors.
+/// Different collectors send the start, see the alert absent, and send the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn exactly_one_collector_of_a_cluster_sends() -> Result<()> {
     let folder = tempfile::tempdir()?;

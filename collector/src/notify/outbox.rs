@@ -1,4 +1,5 @@
-//! What each receiver knows of and has yet to get, stored before a message is sent.
+//! Storage of the receivers' states: the alerts that each one knows of and the messages that it has yet to get. They are
+//! stored before a message is sent.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -51,7 +52,7 @@ pub(super) enum OutboxError {
     Elsewhere,
 }
 
-/// Reads stored states. Damaged ones must not keep later alerts from being sent.
+/// Reads stored states. An error means that they are damaged.
 pub(super) fn parsed(text: &[u8]) -> Result<ReceiverStates, serde_json::Error> {
     serde_json::from_slice(text)
 }

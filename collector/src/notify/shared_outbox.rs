@@ -1,5 +1,5 @@
-//! The outbox of a cluster: a row in ClickHouse. The collector that stored the last turn sends, until it gives the turn
-//! back or stores no other for [`LEASE_MS`].
+//! The outbox of a cluster: a lease in ClickHouse. Each turn renews the lease and stores the receivers' states. The
+//! collector that stored the last turn sends, until it releases the lease or stores no turn for [`LEASE_MS`].
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::store::clickhouse::notifier_table::{NotifierTable, Turn};
 use crate::store::error::StoreError;
 use crate::time;
 
-/// The turns of a cluster. Each number is stored once, whoever is first.
+/// The table of turns. A second turn with the same number is dropped, whichever collector stores it.
 pub(super) trait Turns: Send {
     fn last(&mut self) -> Result<Option<Turn>, StoreError>;
     fn append(&mut self, number: u64, holder: &str, states: &str) -> Result<(), StoreError>;
@@ -26,7 +26,7 @@ impl Turns for NotifierTable {
     }
 }
 
-/// What one collector knows of the turns.
+/// The lease as one collector sees it.
 pub(super) struct SharedOutbox<T> {
     turns: T,
     collector: String,
@@ -43,7 +43,7 @@ impl SharedOutbox<NotifierTable> {
 }
 
 impl<T: Turns> SharedOutbox<T> {
-    /// Stores a turn, and reads whether it is this collector's.
+    /// Stores a turn and reads it back, because another collector may have stored one with this number before.
     fn append(&mut self, number: u64, states: &ReceiverStates) -> Result<(), OutboxError> {
         let began = (self.clock)();
         self.turns.append(number, &self.collector, &written(states))?;
@@ -52,7 +52,7 @@ impl<T: Turns> SharedOutbox<T> {
         if self.held.is_some() { Ok(()) } else { Err(OutboxError::Elsewhere) }
     }
 
-    /// Whose turn it is, and the number of the next.
+    /// Returns the state of the lease and the number of the next turn.
     fn look(&mut self) -> Result<(Claim, u64), OutboxError> {
         let Some(last) = self.turns.last()? else { return Ok((Claim::Taken(ReceiverStates::new()), 0)) };
         let is_mine = last.holder == self.collector;
@@ -104,10 +104,10 @@ impl<T: Turns> Outbox for SharedOutbox<T> {
     }
 }
 
-/// How long a collector that stores nothing keeps the turn: three rounds.
+/// The lease ends this long after the last turn: three rounds.
 const LEASE_MS: i64 = 90_000;
 
-/// A message is sent only this long after the turn was stored. The rest of the lease is for the delivery itself.
+/// No message is sent later than this after a turn. The rest of the lease is for the delivery itself.
 const SEND_WITHIN: Duration = Duration::from_secs(40);
 
 #[cfg(test)]

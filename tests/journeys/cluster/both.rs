@@ -247,15 +247,15 @@ fn in_order(answer: &mut Value) {
     }
 }
 
-/// Streams in flight follow from when a report came in, and no report reaches both in the same millisecond. Takes them
-/// out of the points of both answers, and compares only their sum: it is the time that all streams took.
+/// Takes the streams in flight out of the points of both answers and compares their sums. A single point depends on the
+/// millisecond in which a report arrives, and no report reaches both sides in the same one.
 fn agree_on_in_flight(alone: &mut Value, cluster: &mut Value) -> Result<()> {
     let take = |answer: &mut Value| -> f64 {
         let points = answer["points"].as_array_mut().into_iter().flatten();
         points.filter_map(|point| point.as_object_mut()?.remove("in_flight")?.as_f64()).sum()
     };
     let (one, other) = (take(alone), take(cluster));
-    // A stream that began before the range is a part of it in one, and hardly in the other.
+    // A stream that began before the range counts more of its time on one side than on the other.
     ensure!((one - other).abs() <= 0.05 * one.max(other), "in flight: {one} and {other}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Clusters in virtual time. What would be sent is a state with one entry: the number of messages sent so far.
+//! Clusters in virtual time. The number of entries in the states is the number of messages sent so far.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};

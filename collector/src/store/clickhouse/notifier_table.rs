@@ -1,5 +1,5 @@
-//! The table by which exactly one collector of a cluster sends notifications. Each row is a turn: who has it, and what the
-//! receivers know. ClickHouse stores each turn once, so two collectors cannot both have it.
+//! The table by which exactly one collector of a cluster sends notifications. Each row is a turn: its holder and the
+//! receivers' states. ClickHouse stores each turn once, so two collectors cannot hold the same one.
 
 use super::client::{ClickHouseError, Client, Params};
 use super::outbox::Outbox;
@@ -17,9 +17,9 @@ pub(crate) struct NotifierTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) number: u64,
-    /// Identifier of the collector. Empty if it gave the turn back.
+    /// Identifier of the collector. Empty after a release.
     pub(crate) holder: String,
-    /// What the receivers know, as JSON.
+    /// States of the receivers, as JSON.
     pub(crate) states: String,
     /// Time since it was stored, by the clock of ClickHouse.
     pub(crate) age_ms: i64,
