@@ -173,7 +173,7 @@ export interface StreamReport {
     timed_chunks?: number;
     /**
      * Time of the probe's code in all timed chunks together. A single time is shorter than a step of the clock;
-     * `docs/metrics.md` bounds the error of the sum.
+     * `docs/phases.md` bounds the error of the sum.
      */
     chunks_ms?: number;
     /** Memory of the Wasm, all streams together. Absent if the page forbids WebAssembly. */
@@ -185,7 +185,7 @@ export interface StreamReport {
   server?: {
     /**
      * Source of the timing: `comment` for `: llm-rum {…}`, or the engine or provider that sent its own fields, by its
-     * name in `docs/metrics.md`, such as `llama_cpp` or `vllm`.
+     * name in `docs/phases.md`, such as `llama_cpp` or `vllm`.
      */
     source: string;
     /** The moment from which `ttft_ms` counts. Absent when the source does not say. */

@@ -13,7 +13,7 @@ fn main() {
     let mut stale = Vec::new();
     for (file, begin, end, text) in [
         ("probe-wasm/llm-rum.d.ts", TS_BEGIN, TS_END, types()),
-        ("docs/http-api.md", DOCS_BEGIN, DOCS_END, limits()),
+        ("docs/report-fields.md", DOCS_BEGIN, DOCS_END, limits()),
         ("docs/privacy.md", DOCS_BEGIN, DOCS_END, privacy()),
     ] {
         let path = root.join(file);

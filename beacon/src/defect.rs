@@ -1,4 +1,4 @@
-//! Defects: faults of a stream beside its outcome. Definitions: `docs/metrics.md#defects`.
+//! Defects: faults of a stream beside its outcome. Definitions: `docs/outcomes.md#defects`.
 
 use std::fmt;
 

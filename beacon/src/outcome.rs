@@ -1,4 +1,4 @@
-//! How a stream ended: exactly one word per stream. Definitions: `docs/metrics.md#outcomes`.
+//! How a stream ended: exactly one word per stream. Definitions: `docs/outcomes.md#outcomes`.
 
 use crate::words::words;
 

@@ -12,7 +12,7 @@ fields! {
             /// Timed chunks: those read by `fetch` after the probe had loaded. Absent if there was none.
             timed_chunks: Option<u32> = 1, Rule::Count(MAX_EVENTS), OVERHEAD;
             /// Time of the probe's code in all timed chunks together. A single time is shorter than a step of the clock;
-            /// `docs/metrics.md` bounds the error of the sum.
+            /// `docs/phases.md` bounds the error of the sum.
             chunks_ms: Option<f64> = 2, Rule::Milliseconds, OVERHEAD;
             /// Memory of the Wasm, all streams together. Absent if the page forbids WebAssembly.
             memory_bytes: Option<u64> = 3, Rule::Count(MAX_MEMORY_BYTES), OVERHEAD;

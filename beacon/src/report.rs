@@ -172,7 +172,7 @@ fields! {
     pub struct ServerTiming {
         required {
             /// Source of the timing: `comment` for `: llm-rum {…}`, or the engine or provider that sent its own fields,
-            /// by its name in `docs/metrics.md`, such as `llama_cpp` or `vllm`.
+            /// by its name in `docs/phases.md`, such as `llama_cpp` or `vllm`.
             source: Cow<'static, str> = 1, Rule::Text(128), SERVER;
         }
         optional {

@@ -161,7 +161,7 @@ impl Notifier {
             while stop.try_recv() == Err(TryRecvError::Empty)
                 && self.outbox.may_send()
                 && let Some(due) =
-                    self.states.get(&id).and_then(|state| state.next_due(receiver.quiet, now_ms))
+                    self.states.get(&id).and_then(|state| state.next_due(receiver.quiet.as_ref(), now_ms))
             {
                 let message = due.message.clone();
                 if !self.deliver(index, receiver, &message, now_ms) {

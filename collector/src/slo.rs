@@ -3,3 +3,4 @@
 pub(crate) mod alert;
 pub(crate) mod error_budget;
 pub(crate) mod verdict;
+mod words;

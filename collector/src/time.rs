@@ -3,6 +3,8 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -15,25 +17,10 @@ pub(crate) fn steady() -> Duration {
     START.elapsed()
 }
 
-/// The minute of the day (UTC), from 0 to 1439.
-pub(crate) const fn minute_of_day(ms: i64) -> i64 {
-    minute_of(ms).rem_euclid(DAY_MINUTES)
-}
-
 /// Date and time (UTC) as in RFC 3339: `2026-11-25T20:12:00Z`.
 pub(crate) fn rfc3339(ms: i64) -> String {
-    let days = day_of(ms) + 719_468;
-    // Hinnant's `civil_from_days`: years begin in March, eras have 400 of them.
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let seconds = ms.rem_euclid(DAY_MS) / 1_000;
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let at = Timestamp::from_second(ms.div_euclid(1_000));
+    at.unwrap_or(if ms < 0 { Timestamp::MIN } else { Timestamp::MAX }).to_string()
 }
 
 /// The minute since 1970 that a moment falls into: the number of its window.

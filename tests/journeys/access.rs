@@ -15,7 +15,7 @@ use tokio::process::Command;
 
 const TOKEN: &str = "a-token-of-shop-0123456789";
 
-async fn collector(data: &Path, config: &str) -> Result<Collector> {
+pub(super) async fn collector(data: &Path, config: &str) -> Result<Collector> {
     let file = data.join("llm-rum.toml");
     std::fs::write(&file, config)?;
     Collector::start_with(data, &["--config", file.to_str().context("a plain name")?]).await
@@ -170,9 +170,9 @@ async fn sign_in_service() -> Result<String> {
     Ok(address)
 }
 
-/// nginx with the locations of `docs/operations.md`. One process, because a killed master leaves its workers behind.
+/// nginx with the locations of `docs/sign-in.md`. One process, because a killed master leaves its workers behind.
 async fn nginx(folder: &Path, collector: &str, sign_in_service: &str) -> Result<(Server, String)> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/sign-in.md");
     let docs = std::fs::read_to_string(docs)?;
     let mut blocks = docs.split("```nginx\n").skip(1).filter_map(|block| block.split("```").next());
     let locations = blocks.find(|block| block.contains("/oauth2/auth")).context("locations in the text")?;

@@ -49,6 +49,11 @@ async fn no_screen_violates_a_rule_of_axe() -> Result<()> {
         }";
     screens.browser.run(darken, vec![]).await?;
     screens.violates_nothing("an error, dark").await?;
+
+    let data = tempfile::tempdir()?;
+    let config = "[[tokens]]\nname = 'team'\ntoken = 'a-token-0123456789'\n";
+    let locked = super::access::collector(data.path(), config).await?;
+    screens.check(&format!("{}/?", locked.url), "locked", "[data-sign-in]").await?;
     screens.browser.close().await
 }
 

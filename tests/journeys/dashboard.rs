@@ -62,6 +62,46 @@ async fn the_dashboard_counts_a_stream() -> Result<()> {
     browser.close().await
 }
 
+/// Nine of ten users wait 300 ms and one waits 5 s: a mean of 770 ms would say that nobody waits as long as this.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_headline_shows_a_mean() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let waits = |number: u64| if number % 10 == 0 { 5_000.0 } else { 300.0 };
+    let reports = (0..100).map(|number| {
+        let at = Some(waits(number));
+        let timed = StreamReport { ttft_ms: at, ttfv_ms: at, ..report(number) };
+        StreamReport {
+            e2e_ms: Some(waits(number) + 1_000.0),
+            close_ms: Some(waits(number) + 1_001.0),
+            ..timed
+        }
+    });
+    let (status, body) =
+        collector.post(serde_json::to_string(&Batch { reports: reports.collect() })?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("the streams in the store", || async {
+        (collector.get("/v1/summary").await.ok()?["streams"] == 100).then_some(())
+    })
+    .await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "ready").await?;
+    let script = "return [...document.querySelectorAll('[data-tile] [data-value]')]
+        .map(({ dataset }) => Number(dataset.value))";
+    let shown = browser.page.execute(script, vec![]).await?;
+    let shown: Vec<f64> = shown.as_array().context("values")?.iter().filter_map(Value::as_f64).collect();
+    for wait in [300.0, 5_000.0] {
+        ensure!(shown.iter().any(|value| (value / wait - 1.0).abs() < 0.02), "{wait} is not in {shown:?}");
+    }
+    for mean in [770.0, 1_770.0] {
+        ensure!(shown.iter().all(|value| (value / mean - 1.0).abs() > 0.05), "a mean in {shown:?}");
+    }
+    let words = text(&browser, "main").await?.to_lowercase();
+    ensure!(!words.contains("average") && !words.contains("mean "), "{words}");
+    browser.close().await
+}
+
 /// What is open shows before the page asks for anything anew.
 async fn happening(browser: &Browser, collector: &Collector) -> Result<()> {
     browser.page.goto(&format!("{}/?site=demo", collector.url)).await?;

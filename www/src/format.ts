@@ -49,8 +49,9 @@ export function microseconds(us: MaybeNumber): string {
   return isKnown(us) ? `${significant(us)}${SPACE}µs` : ABSENT;
 }
 
-/** An axis value: `50 µs`, `2 ms`. */
+/** An axis value in a single unit: `50 µs`, `2 ms`, `200 s`. */
 export function tickDuration(ms: number): string {
+  if (ms >= 59_950) return `${count(ms / 1000)}${SPACE}s`;
   return ms > 0 && ms < 0.9995 ? microseconds(ms * 1000) : duration(ms);
 }
 

@@ -22,6 +22,11 @@ describe("log ticks", () => {
     expect(labels).toEqual(["5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]);
   });
 
+  it("have one unit each, however long", () => {
+    const labels = logTicks(50_000, 10_000_000, 20).map((tick) => tickDuration(tick).replace("\u00a0", " "));
+    expect(labels).toEqual(["50 s", "100 s", "200 s", "500 s", "1,000 s", "2,000 s", "5,000 s", "10,000 s"]);
+  });
+
   it("are empty for an invalid axis", () => {
     expect(logTicks(0, 10, 5)).toEqual([]);
     expect(logTicks(10, 10, 5)).toEqual([]);

@@ -20,7 +20,7 @@ fn main() {
         ("www/src/api/dimensions.ts", |_| dimensions()),
         ("www/src/api/glossary.ts", |_| glossary()),
         ("www/src/api/schemas.ts", |_| schemas()),
-        ("docs/query-api.md", query_api),
+        ("docs/query-parameters.md", query_api),
     ];
     for (file, update) in files {
         let path = root.join(file);
@@ -94,8 +94,13 @@ fn entry(text: &mut String, metric: &MetricDefinition, labels: &MetricLabels) {
     let mut phrase = labels.title.to_owned();
     phrase[..1].make_ascii_lowercase();
     let _ = writeln!(text, "  {}: {{\n    unit: {:?},", metric.id, metric.unit.suffix());
-    let properties =
-        [("short", labels.short), ("title", labels.title), ("phrase", &phrase), ("meaning", labels.meaning)];
+    let properties = [
+        ("short", labels.short),
+        ("title", labels.title),
+        ("phrase", &phrase),
+        ("meaning", labels.meaning),
+        ("source", labels.source.as_str()),
+    ];
     for (name, value) in properties.into_iter().chain(labels.requirement.map(|value| ("requirement", value)))
     {
         let _ = writeln!(text, "    {name}: {value:?},");
@@ -111,7 +116,7 @@ fn query_api(old: &str) -> String {
     let parts =
         old.split_once(DOCS_BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(DOCS_END)?)));
     let (before, (_, after)) =
-        parts.unwrap_or_else(|| panic!("docs/query-api.md has no line `{DOCS_BEGIN}`"));
+        parts.unwrap_or_else(|| panic!("docs/query-parameters.md has no line `{DOCS_BEGIN}`"));
     format!("{before}{DOCS_BEGIN}\n{}{DOCS_END}{after}", parameters(&openapi_document()))
 }
 
@@ -196,6 +201,8 @@ export interface MetricLabels {
   phrase: string;
   /** Tooltip. */
   meaning: string;
+  /** Where it is measured. */
+  source: string;
   /** Requirement of a metric that pages do not measure by default. */
   requirement?: string;
 }

@@ -1,5 +1,5 @@
 //! Compares one stream with the targets of its use case, and names the part of a slow stream that took the longest.
-//! Definitions: `docs/statistics.md#causes`.
+//! Definitions: `docs/slo.md#causes`.
 
 use beacon::{ServerTiming, StreamReport};
 

@@ -125,8 +125,33 @@ pub struct MetricLabels {
     pub title: &'static str,
     /// Tooltip.
     pub meaning: &'static str,
+    /// Where its values are measured.
+    pub source: Source,
     /// What a page needs to measure it. `None` if every probe does: then summaries and Grafana show it too.
     pub requirement: Option<&'static str>,
+}
+
+/// Where a metric's values are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Browser,
+    Server,
+    /// The browser measures the time, the provider counts the tokens.
+    BrowserAndTokenCount,
+    /// The browser's time minus the server's.
+    BrowserAndServer,
+}
+
+impl Source {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Browser => "browser",
+            Self::Server => "server",
+            Self::BrowserAndTokenCount => "browser, with the provider's token count",
+            Self::BrowserAndServer => "browser and server",
+        }
+    }
 }
 
 /// A histogram of Prometheus and OTLP.
@@ -153,6 +178,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "TTFT",
             title: "Time to first visible token",
             meaning: "From the request to the first visible text",
+            source: Source::Browser,
             requirement: None,
         }),
         export: Some(Export {
@@ -173,6 +199,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "TTFT (any)",
             title: "Time to first token (any kind)",
             meaning: "From the request to the first generated text, reasoning included",
+            source: Source::Browser,
             requirement: None,
         }),
         export: Some(Export {
@@ -193,6 +220,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "First paint",
             title: "Time to first painted token",
             meaning: "From the request to the first frame that shows text",
+            source: Source::Browser,
             requirement: Some("Needs the probe extension paint()."),
         }),
         export: Some(Export {
@@ -213,6 +241,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "Server TTFT",
             title: "Server TTFT",
             meaning: "Server-reported TTFT (only streams that include it)",
+            source: Source::Server,
             requirement: SERVER_TIMING,
         }),
         export: Some(Export {
@@ -233,6 +262,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "Server queue",
             title: "Server queue time",
             meaning: "Wait in the server's queue (only streams that include it)",
+            source: Source::Server,
             requirement: SERVER_TIMING,
         }),
         export: Some(Export {
@@ -253,6 +283,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "Overhead",
             title: "Network overhead",
             meaning: "Browser TTFT minus server TTFT, per stream",
+            source: Source::BrowserAndServer,
             requirement: SERVER_TIMING,
         }),
         export: Some(Export {
@@ -273,6 +304,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "End to end",
             title: "End-to-end time",
             meaning: "From the request to the last generated text",
+            source: Source::Browser,
             requirement: None,
         }),
         export: Some(Export {
@@ -293,6 +325,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "Generation",
             title: "Token generation time",
             meaning: "From the first to the last generated text",
+            source: Source::Browser,
             requirement: None,
         }),
         export: Some(Export {
@@ -313,6 +346,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "Engine",
             title: "Generation duration on the server",
             meaning: "From the start of prefill to the last token, without the queue",
+            source: Source::Server,
             requirement: SERVER_TIMING,
         }),
         export: Some(Export {
@@ -334,6 +368,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "TPOT",
             title: "Time per output token",
             meaning: "After the first token, by the provider's token count",
+            source: Source::BrowserAndTokenCount,
             requirement: None,
         }),
         export: Some(Export {
@@ -354,6 +389,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "Output rate",
             title: "Output tokens per second",
             meaning: "Output tokens of a stream per second after the first, by the provider's token count",
+            source: Source::BrowserAndTokenCount,
             requirement: None,
         }),
         export: Some(Export {
@@ -374,6 +410,7 @@ pub const METRICS: &[MetricDefinition] = &[
             short: "Inter-chunk",
             title: "Inter-chunk latency",
             meaning: "Time between two reads that carried generated text",
+            source: Source::Browser,
             requirement: None,
         }),
         export: Some(Export {
@@ -642,12 +679,32 @@ mod tests {
     }
 
     #[test]
+    fn each_metric_names_its_source() {
+        for definition in METRICS {
+            let (Some(labels), Some(export)) = (&definition.labels, &definition.export) else { continue };
+            let (is_browsers, is_servers) =
+                (export.help.contains("in the browser"), export.help.contains("by the server"));
+            match labels.source {
+                Source::Browser => assert!(!is_servers, "{}", definition.id),
+                Source::Server => assert!(is_servers && !is_browsers, "{}", definition.id),
+                Source::BrowserAndTokenCount => {
+                    assert!(export.help.contains("token count"), "{}", definition.id)
+                }
+                Source::BrowserAndServer => {
+                    assert!(export.help.contains("Browser minus server"), "{}", definition.id)
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_docs_name_every_metric() {
         let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/");
         let read = |page: &str| std::fs::read_to_string(format!("{docs}{page}")).unwrap();
-        let (queries, prometheus, otlp) = (read("query-api.md"), read("prometheus.md"), read("otlp.md"));
+        let (queries, prometheus, otlp) =
+            (read("query-parameters.md"), read("prometheus.md"), read("otlp.md"));
         for id in selectable().map(Metric::id) {
-            assert!(queries.contains(&format!("`{id}`")), "{id} in query-api.md");
+            assert!(queries.contains(&format!("`{id}`")), "{id} in query-parameters.md");
         }
         for (_, export) in exported() {
             assert!(prometheus.contains(&format!("`{}`", export.prometheus)), "{}", export.prometheus);

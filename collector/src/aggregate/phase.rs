@@ -1,5 +1,5 @@
 //! Splits the wait for the first token into phases, as far as the page and the server tell them. Definitions:
-//! `docs/metrics.md#phases-of-the-wait`.
+//! `docs/phases.md#phases-of-the-wait`.
 
 use beacon::{ServerStart, StreamReport};
 

@@ -1,5 +1,5 @@
 //! `GET /v1/accounting`: ingest accounting, which shows that nothing is lost or counted twice. Each sum is
-//! defined in `docs/query-api.md#accounting`.
+//! defined in `docs/ingest-accounting.md#accounting`.
 
 use std::collections::BTreeMap;
 

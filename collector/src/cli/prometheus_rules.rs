@@ -353,7 +353,7 @@ pub(crate) fn rounded(value: f64) -> String {
 /// Selects eligible streams.
 pub(crate) const ELIGIBLE: &str = "outcome!~\"aborted|abandoned|unobserved\"";
 
-const HEAD: &str = "# Prometheus alerting rules for the configured objectives. Written by `llm-rum rules`; explained in docs/statistics.md.
+const HEAD: &str = "# Prometheus alerting rules for the configured objectives. Written by `llm-rum rules`; explained in docs/slo.md.
 groups:
   - name: llm-rum-budgets
     rules:

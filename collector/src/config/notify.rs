@@ -6,6 +6,8 @@ use std::fmt;
 use axum::http::Uri;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use lettre::message::Mailbox;
 use lettre::transport::smtp::{SmtpTransport, SmtpTransportBuilder};
 use ring::digest::{SHA256, digest};
@@ -38,7 +40,7 @@ pub struct Notify {
     /// Sites whose alerts are sent. Default all.
     #[serde(default)]
     pub sites: Vec<String>,
-    /// Time of the day (UTC) during which only P1 and page are sent. The others wait until its end. Default none.
+    /// Time of the day during which only P1 and page are sent. The others wait until its end. Default none.
     #[serde(default)]
     pub quiet: Option<Quiet>,
 }
@@ -59,18 +61,25 @@ pub enum NotifyKind {
     Email,
 }
 
-/// A time of the day, in minutes since midnight (UTC). The end is exclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// A time of the day, in minutes since midnight in its time zone. The end is exclusive.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Quiet {
-    from: i64,
-    to: i64,
+    from: i16,
+    to: i16,
+    zone: TimeZone,
 }
 
 /// Why a text is no time of the day.
 #[derive(Debug, thiserror::Error)]
-#[error("it is not a time of the day: write it as `22:00-07:00`, in UTC")]
-pub struct QuietError;
+pub enum QuietError {
+    /// It has no two different times.
+    #[error("it is not a time of the day: write it as `22:00-07:00` (UTC) or `22:00-07:00 Europe/Berlin`")]
+    Time,
+    /// The time zone database has no such name.
+    #[error("it names no time zone: write its name as in `22:00-07:00 Europe/Berlin`")]
+    Zone,
+}
 
 /// A mistake: field, problem, remedy.
 pub(super) type NotifyMistake = (&'static str, String, &'static str);
@@ -181,12 +190,15 @@ impl Notify {
 }
 
 impl Quiet {
-    /// Whether a minute of the day is quiet.
-    pub(crate) fn contains(self, minute_of_day: i64) -> bool {
+    /// Whether a moment is quiet.
+    pub(crate) fn contains(&self, now_ms: i64) -> bool {
+        let Ok(now) = Timestamp::from_millisecond(now_ms) else { return false };
+        let now = self.zone.to_datetime(now);
+        let minute = i16::from(now.hour()) * 60 + i16::from(now.minute());
         if self.from < self.to {
-            (self.from..self.to).contains(&minute_of_day)
+            (self.from..self.to).contains(&minute)
         } else {
-            minute_of_day >= self.from || minute_of_day < self.to
+            minute >= self.from || minute < self.to
         }
     }
 }
@@ -195,9 +207,16 @@ impl TryFrom<String> for Quiet {
     type Error = QuietError;
 
     fn try_from(text: String) -> Result<Self, QuietError> {
-        let (from, to) = text.split_once('-').ok_or(QuietError)?;
-        let quiet = Self { from: minutes(from).ok_or(QuietError)?, to: minutes(to).ok_or(QuietError)? };
-        if quiet.from == quiet.to { Err(QuietError) } else { Ok(quiet) }
+        let (hours, zone) =
+            text.split_once(' ').map_or((text.as_str(), None), |(hours, zone)| (hours, Some(zone)));
+        let (from, to) = hours.split_once('-').ok_or(QuietError::Time)?;
+        let (from, to) = (minutes(from).ok_or(QuietError::Time)?, minutes(to).ok_or(QuietError::Time)?);
+        if from == to {
+            return Err(QuietError::Time);
+        }
+        let zone =
+            zone.map_or(Ok(TimeZone::UTC), |zone| TimeZone::get(zone).map_err(|_| QuietError::Zone))?;
+        Ok(Self { from, to, zone })
     }
 }
 
@@ -207,9 +226,9 @@ impl fmt::Display for NotifyKind {
     }
 }
 
-fn minutes(text: &str) -> Option<i64> {
+fn minutes(text: &str) -> Option<i16> {
     let (hours, minutes) = text.split_once(':')?;
-    let number = |text: &str, below: i64| {
+    let number = |text: &str, below: i16| {
         let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|number| is_number && (0..below).contains(number))
     };
@@ -231,16 +250,42 @@ mod tests {
 
     #[test]
     fn quiet_hours_reach_over_midnight() {
-        let quiet = |text: &str| Quiet::try_from(text.to_owned());
-        let night = quiet("22:00-07:00").unwrap();
-        let is_quiet = |hour: i64, minute: i64| night.contains(hour * 60 + minute);
-        assert!(is_quiet(22, 0) && is_quiet(23, 59) && is_quiet(0, 0) && is_quiet(6, 59));
-        assert!(!is_quiet(7, 0) && !is_quiet(12, 0) && !is_quiet(21, 59));
-        assert!(
-            quiet("12:00-13:00").unwrap().contains(12 * 60) && !quiet("12:00-13:00").unwrap().contains(0)
-        );
-        for wrong in ["", "22:00", "22:00-22:00", "24:00-07:00", "22:60-07:00", "22-07", "+2:00-07:00"] {
-            assert!(quiet(wrong).is_err(), "{wrong}");
+        let is_quiet = |quiet: &str, at: &str| is_quiet(quiet, &format!("2026-11-27T{at}:00Z"));
+        let night = "22:00-07:00";
+        for inside in ["22:00", "23:59", "00:00", "06:59"] {
+            assert!(is_quiet(night, inside), "{inside}");
         }
+        for outside in ["07:00", "12:00", "21:59"] {
+            assert!(!is_quiet(night, outside), "{outside}");
+        }
+        assert!(is_quiet("12:00-13:00", "12:00") && !is_quiet("12:00-13:00", "00:00"));
+        for wrong in ["", "22:00", "22:00-22:00", "24:00-07:00", "22:60-07:00", "22-07", "+2:00-07:00"] {
+            assert!(matches!(Quiet::try_from(wrong.to_owned()), Err(QuietError::Time)), "{wrong}");
+        }
+        for wrong in ["22:00-07:00 ", "22:00-07:00 Mars/Base", "22:00-07:00  Europe/Berlin"] {
+            assert!(matches!(Quiet::try_from(wrong.to_owned()), Err(QuietError::Zone)), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn quiet_hours_follow_the_clock_of_their_time_zone() {
+        let night = "22:00-07:00 Europe/Berlin";
+        for (at, expected) in [
+            ("2026-01-15T20:59:00Z", false),
+            ("2026-01-15T21:00:00Z", true),
+            ("2026-07-15T19:59:00Z", false),
+            ("2026-07-15T20:00:00Z", true),
+            // Summer time begins in this night.
+            ("2026-03-29T04:59:00Z", true),
+            ("2026-03-29T05:00:00Z", false),
+        ] {
+            assert_eq!(is_quiet(night, at), expected, "{at}");
+        }
+        assert!(is_quiet("22:00-07:00 Asia/Kolkata", "2026-01-15T16:30:00Z"), "a zone with half an hour");
+    }
+
+    fn is_quiet(quiet: &str, at: &str) -> bool {
+        let at: Timestamp = at.parse().unwrap();
+        Quiet::try_from(quiet.to_owned()).unwrap().contains(at.as_millisecond())
     }
 }

@@ -1,5 +1,5 @@
 //! Parses the body of a beacon and checks every report in it. Only this file makes an [`AcceptedReport`]. Limits:
-//! `docs/http-api.md#report-fields-and-limits`.
+//! `docs/report-fields.md`.
 
 #[cfg(test)]
 mod tests;

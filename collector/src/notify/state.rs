@@ -7,7 +7,7 @@ use super::message::{Event, Message};
 use crate::config::notify::{Notify, Quiet, fingerprint};
 use crate::config::severity::Severity;
 use crate::slo::alert::{Alert, GroupStates};
-use crate::time::{HOUR_MS, MINUTE_MS, minute_of_day};
+use crate::time::{HOUR_MS, MINUTE_MS};
 
 /// The alerts that a receiver knows of, and the messages that it has yet to get.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -113,8 +113,8 @@ impl ReceiverState {
     }
 
     /// The first message that may be sent now. The messages about one alert keep their order.
-    pub(crate) fn next_due(&self, quiet: Option<Quiet>, now_ms: i64) -> Option<&Queued> {
-        let is_quiet = quiet.is_some_and(|quiet| quiet.contains(minute_of_day(now_ms)));
+    pub(crate) fn next_due(&self, quiet: Option<&Quiet>, now_ms: i64) -> Option<&Queued> {
+        let is_quiet = quiet.is_some_and(|quiet| quiet.contains(now_ms));
         let is_first = |at: usize| {
             !self.queue[..at].iter().any(|earlier| earlier.message.is_same_alert(&self.queue[at].message))
         };

@@ -1,5 +1,5 @@
 //! The alerts of each site and use case that fire now, and what is left of the budgets. Definitions:
-//! `docs/statistics.md#alerts`.
+//! `docs/slo.md#alerts`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +15,7 @@ use crate::config::severity::Severity;
 use crate::config::targets::Targets;
 use crate::config::token::AllowedSites;
 use crate::slo::error_budget::{ALERT_WINDOWS, BurnRateAlert, Objective, SliCount};
+use crate::slo::words::grouped;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
@@ -112,7 +113,8 @@ impl Alert {
 
     /// What is amiss, as a sentence without its full stop.
     pub(crate) fn finding(&self) -> String {
-        let Self { rule, minutes, bad, total, .. } = self;
+        let Self { rule, minutes, .. } = self;
+        let (bad, total) = (grouped(self.bad), grouped(self.total));
         let hours =
             if *minutes < HOUR_MINUTES { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
         match (self.burn_rate, self.limit_ms) {

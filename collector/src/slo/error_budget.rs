@@ -1,4 +1,4 @@
-//! Objectives of a use case, their error budgets and burn-rate alerts. Definitions: `docs/statistics.md#error-budgets`.
+//! Objectives of a use case, their error budgets and burn-rate alerts. Definitions: `docs/slo.md#error-budgets`.
 
 use beacon::{Histogram, RELATIVE_ERROR};
 use schemars::JsonSchema;

@@ -6,7 +6,6 @@ mod failures;
 mod findings;
 pub(crate) mod trend;
 mod waits;
-mod words;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,9 +14,9 @@ use self::case::{Case, FEW, Level, Missed};
 use self::cause::MainCause;
 use self::failures::Failures;
 use self::waits::Speed;
-use self::words::{capitalised, grouped, streams, uncapitalised};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
+use crate::slo::words::{capitalised, grouped, streams, uncapitalised};
 use crate::stats::onset::Onset;
 
 /// The summary at the top of the dashboard.

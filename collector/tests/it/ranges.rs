@@ -1,4 +1,4 @@
-//! The table of fields and limits in docs/http-api.md against ingest: both ends of a range are accepted, and a value
+//! The table of fields and limits in docs/report-fields.md against ingest: both ends of a range are accepted, and a value
 //! beyond them is refused by the field's name.
 
 use beacon::StreamReport;
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::TestCollector;
 
-const DOCS: &str = include_str!("../../../docs/http-api.md");
+const DOCS: &str = include_str!("../../../docs/report-fields.md");
 const FULL: &str = include_str!("../../../beacon/tests/golden/v1-full.json");
 
 /// Fields and what they may be, from the table.
 fn table() -> Vec<(Vec<&'static str>, &'static str)> {
-    let (_, rest) = DOCS.split_once("## Report fields and limits").unwrap();
+    let (_, rest) = DOCS.split_once("# Report fields and limits").unwrap();
     let rows = rest.lines().skip_while(|line| !line.starts_with('|')).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
     rows.map(|row| {

@@ -417,7 +417,7 @@ fn defects(report: &Value) -> Vec<String> {
     report["defects"].as_object().into_iter().flatten().map(|(defect, _)| defect.clone()).collect()
 }
 
-/// The sources of `docs/metrics.md`.
+/// The sources of `docs/phases.md`.
 const SOURCES: [&str; 8] =
     ["comment", "llama_cpp", "ollama", "vllm", "groq", "cerebras", "lobe_chat", "ag_ui"];
 

@@ -37,6 +37,8 @@ export interface MetricLabels {
   phrase: string;
   /** Tooltip. */
   meaning: string;
+  /** Where it is measured. */
+  source: string;
   /** Requirement of a metric that pages do not measure by default. */
   requirement?: string;
 }
@@ -48,6 +50,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Time to first visible token",
     phrase: "time to first visible token",
     meaning: "From the request to the first visible text",
+    source: "browser",
   },
   ttft: {
     unit: "ms",
@@ -55,6 +58,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Time to first token (any kind)",
     phrase: "time to first token (any kind)",
     meaning: "From the request to the first generated text, reasoning included",
+    source: "browser",
   },
   ttfp: {
     unit: "ms",
@@ -62,6 +66,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Time to first painted token",
     phrase: "time to first painted token",
     meaning: "From the request to the first frame that shows text",
+    source: "browser",
     requirement: "Needs the probe extension paint().",
   },
   server_ttft: {
@@ -70,6 +75,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Server TTFT",
     phrase: "server TTFT",
     meaning: "Server-reported TTFT (only streams that include it)",
+    source: "server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
   server_queue: {
@@ -78,6 +84,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Server queue time",
     phrase: "server queue time",
     meaning: "Wait in the server's queue (only streams that include it)",
+    source: "server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
   overhead: {
@@ -86,6 +93,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Network overhead",
     phrase: "network overhead",
     meaning: "Browser TTFT minus server TTFT, per stream",
+    source: "browser and server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
   e2e: {
@@ -94,6 +102,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "End-to-end time",
     phrase: "end-to-end time",
     meaning: "From the request to the last generated text",
+    source: "browser",
   },
   generation: {
     unit: "ms",
@@ -101,6 +110,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Token generation time",
     phrase: "token generation time",
     meaning: "From the first to the last generated text",
+    source: "browser",
   },
   engine_generation: {
     unit: "ms",
@@ -108,6 +118,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Generation duration on the server",
     phrase: "generation duration on the server",
     meaning: "From the start of prefill to the last token, without the queue",
+    source: "server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
   },
   tpot: {
@@ -116,6 +127,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Time per output token",
     phrase: "time per output token",
     meaning: "After the first token, by the provider's token count",
+    source: "browser, with the provider's token count",
   },
   output_rate: {
     unit: "output_tokens_per_second",
@@ -123,6 +135,7 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Output tokens per second",
     phrase: "output tokens per second",
     meaning: "Output tokens of a stream per second after the first, by the provider's token count",
+    source: "browser, with the provider's token count",
   },
   inter_chunk_latency: {
     unit: "ms",
@@ -130,5 +143,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     title: "Inter-chunk latency",
     phrase: "inter-chunk latency",
     meaning: "Time between two reads that carried generated text",
+    source: "browser",
   },
 };

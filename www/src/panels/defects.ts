@@ -1,4 +1,4 @@
-/** Meaning of each defect. Definitions: `docs/metrics.md`. */
+/** Meaning of each defect. Definitions: `docs/outcomes.md`. */
 
 interface DefectMeaning {
   meaning: string;

@@ -58,7 +58,7 @@ function Wait({ summary, range, comparison }: TilesProps & { comparison: string 
   const goals = targetsOf(metric, targetsInView(summary));
   const goal = (name: string) => goals.find(({ quantile }) => quantile === name)?.value;
   return (
-    <Tile name={metric} title={METRIC_LABELS[metric].title} meaning={METRIC_LABELS[metric].meaning}>
+    <Tile name={metric} title={METRIC_LABELS[metric].title} meaning={`${METRIC_LABELS[metric].meaning}. Source: ${METRIC_LABELS[metric].source}`}>
       <div class="quantiles">
         {QUANTILES.map(({ name, key, colour }) => (
           <div key={name}>

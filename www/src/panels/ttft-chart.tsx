@@ -39,7 +39,11 @@ interface TtftChartProps {
 export function TtftChart({ series, heatmap, range, metric, chartType, compareTo, useCases }: TtftChartProps) {
   const labels = METRIC_LABELS[series.metric];
   const isEmpty = series.points.every((point) => point.n === 0);
-  const captions = [timeseriesCaption(series, range), useCaseTargetsCaption(series.metric, useCases)];
+  const captions = [
+    timeseriesCaption(series, range),
+    useCaseTargetsCaption(series.metric, useCases),
+    `Source: ${labels.source}.`,
+  ];
   const caption = captions.filter(Boolean).join(" ");
   const label = `${labels.title} in ${rangeLabel(range)}`;
   return (

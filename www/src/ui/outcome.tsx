@@ -1,4 +1,4 @@
-/** Label, icon and meaning of each outcome. Definitions: `docs/metrics.md`. */
+/** Label, icon and meaning of each outcome. Definitions: `docs/outcomes.md`. */
 import type { Outcome } from "../api/api-types";
 import { Icon, type IconName } from "./icon";
 

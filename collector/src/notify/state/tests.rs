@@ -28,7 +28,7 @@ fn observe(state: &mut ReceiverState, receiver: &Notify, alerts: &[Alert], now_m
 }
 
 /// Delivers what may be sent, as `started P1`.
-fn deliver(state: &mut ReceiverState, quiet: Option<Quiet>, now_ms: i64) -> Vec<String> {
+fn deliver(state: &mut ReceiverState, quiet: Option<&Quiet>, now_ms: i64) -> Vec<String> {
     let mut sent = Vec::new();
     while let Some(queued) = state.next_due(quiet, now_ms) {
         let Message { id, event, severity, .. } = queued.message.clone();
@@ -49,7 +49,7 @@ fn sent(more: &str, steps: &[(i64, &[Alert])]) -> Vec<String> {
         observe(&mut state, &receiver, alerts, now_ms);
         stored = serde_json::to_string(&state).unwrap();
         let mut state: ReceiverState = serde_json::from_str(&stored).unwrap();
-        all.extend(deliver(&mut state, receiver.quiet, now_ms));
+        all.extend(deliver(&mut state, receiver.quiet.as_ref(), now_ms));
         stored = serde_json::to_string(&state).unwrap();
     }
     all

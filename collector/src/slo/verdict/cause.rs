@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::case::Missed;
-use super::words::{grouped, percent};
 use crate::aggregate::judgement::Cause;
 use crate::aggregate::window_stats::WindowStats;
+use crate::slo::words::{grouped, percent};
 
 /// The most frequent cause among the bad streams.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -1,9 +1,9 @@
 //! Failed and broken streams, compared with the share that a use case allows.
 
 use super::case::{FEW, Missed};
-use super::words::{grouped, percent, streams};
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
+use crate::slo::words::{grouped, percent, streams};
 use crate::stats::binomial;
 
 /// Streams that failed or were not intact, compared with the allowed share.

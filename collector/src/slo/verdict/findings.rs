@@ -1,12 +1,12 @@
 //! Missed targets beside waits and failures: pace, the speed objective, goodput, budgets and alerts.
 
 use super::case::{Case, FEW, Level, Missed};
-use super::words::{grouped, percent, seconds};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
 use crate::slo::alert::GroupState;
 use crate::slo::error_budget::{Objective, SliCount};
+use crate::slo::words::{grouped, percent, seconds};
 use crate::stats::binomial;
 
 /// One missed target, or an alert.

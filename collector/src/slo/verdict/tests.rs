@@ -1,11 +1,11 @@
 use beacon::{Outcome, PageLifecycle, ServerTiming, StreamReport};
 
-use super::words::{seconds, seconds_beside};
 use super::*;
 use crate::aggregate::judgement::Judgement;
 use crate::config::severity::Severity;
 use crate::slo::alert::{Alert, GroupState};
 use crate::slo::error_budget::Objective;
+use crate::slo::words::{seconds, seconds_beside};
 
 /// Outcome, wait in milliseconds and number of streams.
 type Streams = [(Outcome, f64, usize)];

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::case::FEW;
-use super::words::{percent, seconds};
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::WindowStats;
 use crate::slo::error_budget::SliCount;
+use crate::slo::words::{percent, seconds};
 use crate::stats::binomial::wilson_bound;
 
 /// What is up against the comparison period.

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use super::case::Level;
-use super::words::{seconds, seconds_beside, streams};
 use crate::aggregate::metric::{CensoredMetrics, Metric};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::targets::Targets;
+use crate::slo::words::{seconds, seconds_beside, streams};
 use crate::stats::kaplan_meier::CensoredWaits;
 
 /// Waits compared with their targets.

@@ -1,7 +1,7 @@
 //! Numbers in sentences.
 
 /// Formats like `1.4 s`, `149 ms` or `12 s`.
-pub(super) fn seconds(ms: f64) -> String {
+pub(crate) fn seconds(ms: f64) -> String {
     match ms {
         _ if ms < 999.5 => format!("{ms:.0} ms"),
         _ if ms < 9_950.0 => format!("{:.1} s", ms / 1e3),
@@ -10,7 +10,7 @@ pub(super) fn seconds(ms: f64) -> String {
 }
 
 /// Like [`seconds`], with more digits if the value would otherwise look equal to a different target.
-pub(super) fn seconds_beside(ms: f64, target_ms: f64) -> String {
+pub(crate) fn seconds_beside(ms: f64, target_ms: f64) -> String {
     let exactly = |ms: f64, digits: usize| format!("{:.digits$} s", ms / 1e3);
     match seconds(ms) {
         other if other != seconds(target_ms) || ms == target_ms => other,
@@ -22,14 +22,14 @@ pub(super) fn seconds_beside(ms: f64, target_ms: f64) -> String {
     }
 }
 
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.095 => format!("{percent:.2} %"),
         percent => format!("{percent:.1} %"),
     }
 }
 
-pub(super) fn streams(count: u64) -> String {
+pub(crate) fn streams(count: u64) -> String {
     match count {
         1 => "1 stream".to_owned(),
         more => format!("{} streams", grouped(more)),
@@ -37,7 +37,7 @@ pub(super) fn streams(count: u64) -> String {
 }
 
 /// Formats with thousands separators: `1,900`.
-pub(super) fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -49,12 +49,12 @@ pub(super) fn grouped(count: u64) -> String {
     grouped
 }
 
-pub(super) fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-pub(super) fn uncapitalised(text: &str) -> String {
+pub(crate) fn uncapitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
