@@ -16,6 +16,7 @@ pub(crate) mod own_edges;
 pub(crate) mod phase;
 pub(crate) mod sampling;
 pub(crate) mod series;
+pub(crate) mod stream_dimension;
 pub(crate) mod token_count;
 pub(crate) mod window;
 pub(crate) mod window_stats;

@@ -2,5 +2,6 @@
 
 pub(crate) mod alert;
 pub(crate) mod error_budget;
+pub(crate) mod explain;
 pub(crate) mod verdict;
 mod words;

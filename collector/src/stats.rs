@@ -1,6 +1,7 @@
 //! Statistical functions without side effects.
 
 pub(crate) mod binomial;
+pub(crate) mod hypergeometric;
 pub(crate) mod kaplan_meier;
 pub(crate) mod onset;
 

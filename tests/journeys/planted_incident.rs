@@ -3,14 +3,14 @@
 use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
-use beacon::{NetworkTiming, PageLifecycle, StreamReport};
+use anyhow::{Context, Result, bail, ensure};
+use beacon::{NetworkTiming, Page, PageLifecycle, StreamReport};
 use serde_json::{Value, json};
 use tests::{Browser, Collector, binary, report};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::dashboard::{state, text};
+use super::dashboard::{shown, state, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_screen_names_a_planted_incident() -> Result<()> {
@@ -44,7 +44,30 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
     ensure!((since_ms - incident_ms).abs() <= MINUTE_MS, "{since_ms} is not {incident_ms}");
     ensure!(verdict["until_ms"] == Value::Null, "it lasts: {verdict}");
 
+    let explained = collector.get("/v1/explain?site=shop").await?;
+    let findings = explained["findings"].as_array().context("findings")?;
+    let [finding] = &findings[..] else { bail!("one reason and no innocent value: {explained}") };
+    let mut values: Vec<_> = finding["values"].as_array().context("values")?.iter().collect();
+    values.sort_by_key(|value| value["dimension"].as_str());
+    let expected = [
+        json!({ "dimension": "browser", "value": "firefox" }),
+        json!({ "dimension": "release", "value": "v42" }),
+    ];
+    ensure!(values.iter().copied().eq(&expected) && finding["same"] == json!([]), "{finding}");
+    ensure!(finding["cause"]["name"] == "main_thread", "{finding}");
+    let since_ms_of_finding = finding["since_ms"].as_i64().context("a start")?;
+    ensure!((since_ms_of_finding - incident_ms).abs() <= MINUTE_MS, "{finding}");
+    let failed = collector.get("/v1/explain?site=shop&of=failed").await?;
+    ensure!(failed["affected"] == 0 && failed["findings"] == json!([]), "{failed}");
+
     let browser = Browser::start().await?;
+    browser.page.goto(&format!("{}/?site=shop", collector.url)).await?;
+    state(&browser, "ready").await?;
+    let quoted = text(&browser, "[data-clear-finding]").await?;
+    for fact in ["release v42", "browser firefox", &clock(&browser, since_ms_of_finding).await?] {
+        ensure!(quoted.contains(fact), "no {fact:?} in {quoted:?}");
+    }
+    shown(&browser, "[data-explain=slow] [data-finding]").await?;
     browser.page.goto(&collector.url).await?;
     state(&browser, "ready").await?;
     let shown = text(&browser, "[data-verdict=bad]").await?;
@@ -63,8 +86,8 @@ async fn demo_history() -> Result<Vec<u8>> {
     Ok(history.stdout)
 }
 
-/// Streams of the second site, one every six seconds. From the incident on, the page's main thread is busy for 2.5 to
-/// 6 s before the first token.
+/// Streams of the second site, one every six seconds. The incident begins with release v42: in Firefox the page's main
+/// thread is busy for 2.5 to 6 s before the first token. Country, model, provider and route have nothing to do with it.
 fn shop_history(now_ms: i64, incident_ms: i64) -> Result<String> {
     let streams = 600;
     let mut lines = String::new();
@@ -72,8 +95,24 @@ fn shop_history(now_ms: i64, incident_ms: i64) -> Result<String> {
         let began_ms = now_ms - 3_600_000 + i64::from(number) * 3_600_000 / i64::from(streams) + 1;
         // The golden ratio spreads them evenly, in no order.
         let share = (f64::from(number) * 0.618_034).fract();
-        let blocked_ms = if began_ms >= incident_ms { 2_500.0 + 3_500.0 * share } else { 40.0 * share };
-        let mut line = serde_json::to_value(stream(number, blocked_ms))?;
+        let is_new = began_ms >= incident_ms;
+        let browser = BROWSERS[number as usize % BROWSERS.len()];
+        let is_hit = is_new && browser == "firefox";
+        let blocked_ms = if is_hit { 2_500.0 + 3_500.0 * share } else { 40.0 * share };
+        let page = Page {
+            browser: Some(browser.into()),
+            os: Some(one_of(&["windows", "macos", "linux"], number, 0.43).into()),
+            release: Some(if is_new { "v42" } else { "v41" }.into()),
+            route: Some(one_of(&["/cart", "/search", "/help"], number, 0.29).into()),
+            ..Page::default()
+        };
+        let stream = StreamReport {
+            model: Some(one_of(&["large", "small"], number, 0.37).into()),
+            provider: Some(one_of(&["openai", "anthropic"], number, 0.53).into()),
+            page: Some(page),
+            ..stream(number, blocked_ms)
+        };
+        let mut line = serde_json::to_value(stream)?;
         let lasted_ms = line["close_ms"].as_f64().context("a time")? as i64;
         line["site"] = json!("shop");
         line["received_ms"] = json!((began_ms + lasted_ms).min(now_ms));
@@ -85,7 +124,6 @@ fn shop_history(now_ms: i64, incident_ms: i64) -> Result<String> {
 /// A chat whose first byte is in the browser after 300 ms, and in the app once the main thread is free.
 fn stream(number: u32, blocked_ms: f64) -> StreamReport {
     let later = |ms: f64| Some(ms + blocked_ms);
-    let is_chromium = !number.is_multiple_of(3);
     let page = PageLifecycle { long_frames_ms: Some(blocked_ms), ..PageLifecycle::default() };
     StreamReport {
         use_case: Some("chat".into()),
@@ -96,10 +134,19 @@ fn stream(number: u32, blocked_ms: f64) -> StreamReport {
         e2e_ms: later(2_300.0),
         close_ms: later(2_301.0),
         network_timing: Some(NetworkTiming { wait_ms: Some(300.0), ..NetworkTiming::default() }),
-        page_lifecycle: is_chromium.then_some(page),
+        page_lifecycle: Some(page),
         ..report(u64::from(number) + 1_000_000)
     }
 }
+
+/// One of the words, in no order.
+fn one_of<'a>(words: &[&'a str], number: u32, step: f64) -> &'a str {
+    let share = (f64::from(number) * (0.618_034 + step)).fract();
+    words[(share * words.len() as f64) as usize]
+}
+
+/// Browsers of the streams in turns. Half are Firefox, so that the site's p95 shows the incident.
+const BROWSERS: [&str; 4] = ["firefox", "chrome", "firefox", "safari"];
 
 /// A moment as the page writes it: the time of day.
 async fn clock(browser: &Browser, at_ms: i64) -> Result<String> {

@@ -8,6 +8,7 @@ import { Breakdown } from "./panels/breakdown";
 import { Budgets } from "./panels/budgets";
 import { Compare } from "./panels/compare";
 import { Empty } from "./panels/empty";
+import { Explain } from "./panels/explain";
 import { Header } from "./panels/header";
 import { Help } from "./panels/help";
 import { InFlight } from "./panels/in-flight";
@@ -27,6 +28,7 @@ import {
   budgets,
   dashboardData,
   defaultMetric,
+  explanation,
   hasData,
   isViewLoading,
   screen,
@@ -77,6 +79,7 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
           <Verdict summary={summary} />
           <Budgets result={budgets.value} />
         </div>
+        <Explain result={explanation.value} />
         <UseCases summary={summary} />
         <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
       </Layer>

@@ -1,6 +1,9 @@
 /** The values of one dimension in a filter, and how the screen says them. */
 import type { Dimension } from "./api/api-types";
+import { DIMENSIONS } from "./api/dimensions";
 import { humanize, valueLabel } from "./format";
+
+export const isDimension = (name: string): name is Dimension => (DIMENSIONS as readonly string[]).includes(name);
 
 /** Whether a stream must have one of the values, or none of them. */
 export type Relation = "is" | "is not";

@@ -20,7 +20,7 @@ import type {
   Summary,
   Timeseries,
 } from "./api/api-types";
-import type { Phases, Timeseries as SpeedSeries } from "./api/schemas";
+import type { Affected, Explanation, Phases, Timeseries as SpeedSeries } from "./api/schemas";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
@@ -78,6 +78,9 @@ export const session = signal<Session | null>(null);
 
 /** Error budgets within the filters. */
 export const budgets = signal<AsyncResult<Budgets>>(LOADING);
+/** Which streams the panel explains, and what they have in common. */
+export const explainedOf = signal<Affected>("slow");
+export const explanation = signal<AsyncResult<Explanation>>(LOADING);
 export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 
 /** The open stream, or why it is missing. `mayArrive` while its report can still arrive. */

@@ -688,10 +688,10 @@ mod tests {
                 Source::Browser => assert!(!is_servers, "{}", definition.id),
                 Source::Server => assert!(is_servers && !is_browsers, "{}", definition.id),
                 Source::BrowserAndTokenCount => {
-                    assert!(export.help.contains("token count"), "{}", definition.id)
+                    assert!(export.help.contains("token count"), "{}", definition.id);
                 }
                 Source::BrowserAndServer => {
-                    assert!(export.help.contains("Browser minus server"), "{}", definition.id)
+                    assert!(export.help.contains("Browser minus server"), "{}", definition.id);
                 }
             }
         }

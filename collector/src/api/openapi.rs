@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::abandonment::{Abandonment, AbandonmentQuery};
 use super::breakdown::{Breakdown, BreakdownQuery};
 use super::compare::{Comparison, ComparisonQuery};
+use super::explain::{ExplainQuery, Explanation};
 use super::heatmap::{Heatmap, HeatmapQuery};
 use super::histogram::{HistogramQuery, Spread};
 use super::ingest_accounting::Accounting;
@@ -41,7 +42,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 14] = [
+const ROUTES: [Route; 15] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -77,6 +78,12 @@ const ROUTES: [Route; 14] = [
         about: "Time to first token of the same streams, measured by browsers and by servers.",
         parameters: ComparisonQuery::openapi,
         answer: schema::<Comparison>,
+    },
+    Route {
+        path: "/v1/explain",
+        about: "What the slow, failed or abandoned streams have in common.",
+        parameters: ExplainQuery::openapi,
+        answer: schema::<Explanation>,
     },
     Route {
         path: "/v1/phases",

@@ -28,6 +28,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/heatmap", get(api::heatmap))
         .route("/v1/breakdown", get(api::breakdown))
         .route("/v1/compare", get(api::compare))
+        .route("/v1/explain", get(api::explain))
         .route("/v1/phases", get(api::phases))
         .route("/v1/integrity", get(api::integrity))
         .route("/v1/abandonment", get(api::abandonment))

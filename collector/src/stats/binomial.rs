@@ -1,6 +1,6 @@
 //! Confidence bounds from the binomial distribution.
 
-use super::Z_95;
+use super::{Z_95, Z_97_5};
 
 /// Lower bound with 95 % confidence of the true share, given `count` of `all` observed. The Clopper–Pearson
 /// bound is exact: with few streams it allows for one failure by chance.
@@ -46,11 +46,31 @@ fn probabilities(n: u64, p: f64) -> impl Iterator<Item = f64> {
     })
 }
 
+/// Interval with 95 % confidence of the difference between two shares, the first minus the second (Newcombe's hybrid
+/// score interval). Each share is a count and the number that it is a part of.
+pub(crate) fn difference(one: (u64, u64), other: (u64, u64)) -> (f64, f64) {
+    let share = |(count, all): (u64, u64)| count as f64 / all as f64;
+    let interval =
+        |(count, all): (u64, u64)| (wilson(count, all, Z_97_5), 1.0 - wilson(all - count, all, Z_97_5));
+    let ((one_share, other_share), (one, other)) =
+        ((share(one), share(other)), (interval(one), interval(other)));
+    let difference = one_share - other_share;
+    (
+        difference - (one_share - one.0).hypot(other.1 - other_share),
+        difference + (one.1 - one_share).hypot(other_share - other.0),
+    )
+}
+
 /// Wilson's lower bound. For large counts it differs from the exact one by less than a thousandth.
 pub(crate) fn wilson_bound(count: u64, all: u64) -> f64 {
+    wilson(count, all, Z_95)
+}
+
+/// Lower end of Wilson's score interval for this quantile of the normal distribution.
+fn wilson(count: u64, all: u64, z: f64) -> f64 {
     let (all, share) = (all as f64, count as f64 / all as f64);
-    let spread = (share * (1.0 - share) / all + Z_95 * Z_95 / (4.0 * all * all)).sqrt();
-    (share + Z_95 * Z_95 / (2.0 * all) - Z_95 * spread) / (1.0 + Z_95 * Z_95 / all)
+    let spread = (share * (1.0 - share) / all + z * z / (4.0 * all * all)).sqrt();
+    (share + z * z / (2.0 * all) - z * spread) / (1.0 + z * z / all)
 }
 
 /// One-sided error probability of the lower bound.
@@ -93,6 +113,20 @@ mod tests {
         for all in [1_001, 2_000, 100_000, 10_000_000] {
             let (exact, near) = (lower_bound(1_000, all), wilson_bound(1_000, all));
             assert!(near >= exact && near < exact * 1.001, "{all}: {near}, {exact}");
+        }
+    }
+
+    /// Compares with the examples of Newcombe (1998), method 10.
+    #[test]
+    fn a_difference_has_the_published_interval() {
+        for (one, other, expected) in [
+            ((56, 70), (48, 80), (0.0524, 0.3339)),
+            ((9, 10), (3, 10), (0.1705, 0.8090)),
+            ((10, 10), (0, 10), (0.6075, 1.0)),
+        ] {
+            let (lower, upper) = difference(one, other);
+            let is_near = |bound: f64, expected: f64| (bound - expected).abs() < 6e-5;
+            assert!(is_near(lower, expected.0) && is_near(upper, expected.1), "{lower} to {upper}");
         }
     }
 

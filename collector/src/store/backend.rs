@@ -17,7 +17,8 @@ use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::{
-    IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
+    IngestTotals, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
+    WindowsQuery,
 };
 
 /// One query's view of the store.
@@ -179,6 +180,22 @@ impl Backend<'_> {
         match self {
             Self::File { connection, stream_index } => stream_index.newest(connection, asked),
             Self::Cluster(tables) => tables.newest(asked),
+        }
+    }
+
+    /// Calls `each` with every ended stream of a range of minutes whose report is kept. Returns the time since which all
+    /// are kept, or `None` if none was evicted.
+    pub(crate) fn each_kept(
+        &self,
+        filter: &Filter,
+        minutes: (i64, i64),
+        each: impl FnMut(&KeptStream<'_>),
+    ) -> Result<Option<i64>, StoreError> {
+        match self {
+            Self::File { connection, stream_index } => {
+                stream_index.each_kept(connection, filter, minutes, each)
+            }
+            Self::Cluster(tables) => tables.each_kept(filter, minutes, each),
         }
     }
 

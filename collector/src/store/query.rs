@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use beacon::Outcome;
+use beacon::{Outcome, StreamReport};
 
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::SeqNo;
@@ -38,6 +38,14 @@ pub(crate) struct StoredStream {
 pub(crate) struct StreamsPage {
     pub(crate) streams: Vec<StoredStream>,
     pub(crate) next: Option<SeqNo>,
+}
+
+/// One stream that has ended and whose report is kept.
+pub(crate) struct KeptStream<'a> {
+    /// The values that it is counted under.
+    pub(crate) series: &'a Series,
+    pub(crate) report: &'a StreamReport,
+    pub(crate) received_ms: i64,
 }
 
 /// Recent activity.

@@ -1,5 +1,6 @@
 //! Index of single streams for queries: memory lists them, the journal contains their reports.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -15,7 +16,7 @@ use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
-use crate::store::query::{RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
+use crate::store::query::{KeptStream, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
 
 /// The stream registry, shared with the aggregation worker.
 #[derive(Clone)]
@@ -111,6 +112,45 @@ impl StreamIndex {
         let next = (found.len() > shown).then(|| found[shown - 1].0);
         let read = found[..shown].iter().filter_map(|(_, stream)| self.read(connection, stream).transpose());
         Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
+    }
+
+    /// Calls `each` with every ended stream of a range of minutes whose report is kept. Returns the time since which all
+    /// are kept, or `None` if none was evicted.
+    pub(crate) fn each_kept(
+        &self,
+        connection: &Connection,
+        filter: &Filter,
+        minutes: (i64, i64),
+        mut each: impl FnMut(&KeptStream<'_>),
+    ) -> Result<Option<i64>, StoreError> {
+        let series_in = series_in(connection, filter)?;
+        let is_asked = |stream: &Stream| {
+            let minute = stream.finalized.map(|counted| i64::from(counted.minute));
+            minute.is_some_and(|minute| (minutes.0..minutes.1).contains(&minute))
+                && !stream.superseded
+                && !stream.owned_by_peer()
+                && series_in.holds(stream.series)
+        };
+        let (found, complete_since_ms) = {
+            let streams = self.streams();
+            let found = streams.from(0).map(|(_, stream)| stream).filter(|stream| is_asked(stream));
+            (found.copied().collect::<Vec<_>>(), streams.complete_since_ms())
+        };
+        let mut known: HashMap<SeriesId, Series> = HashMap::new();
+        for stream in found {
+            // The journal may have just deleted the report.
+            let Some(record) = self.segments.record(stream.at)? else { continue };
+            let series = match known.entry(stream.series) {
+                Entry::Occupied(known) => known.into_mut(),
+                // A new series may not be in the store yet.
+                Entry::Vacant(unknown) => match series_of(connection, stream.series).optional()? {
+                    Some(series) => unknown.insert(series),
+                    None => continue,
+                },
+            };
+            each(&KeptStream { series, report: &record.report, received_ms: stream.received_ms });
+        }
+        Ok(complete_since_ms)
     }
 
     /// One stored report, if the filter selects it: from the newest reports or from the samples.

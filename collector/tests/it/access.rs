@@ -11,11 +11,12 @@ use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 const TOKEN: &str = "0123456789abcdef0123";
 const SCRAPER: &str = "scraper-0123456789";
 
-const QUERIES: [&str; 16] = [
+const QUERIES: [&str; 17] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
     "/v1/heatmap",
+    "/v1/explain",
     "/v1/phases",
     "/v1/breakdown",
     "/v1/compare",

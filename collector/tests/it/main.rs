@@ -12,6 +12,7 @@ mod crash;
 mod deploy;
 mod disk;
 mod endings;
+mod explain;
 mod harness;
 mod hostile;
 mod import;

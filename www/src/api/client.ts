@@ -3,7 +3,7 @@ import type { Dimension, Filters, OfDurations, Outcome, SampleKind, StreamReport
 import { EarlierResponses, requestPage, requestSeries } from "./changes";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
-import type { Responses } from "./schemas";
+import type { Affected, Responses } from "./schemas";
 
 export interface QueryWindow {
   range: Range;
@@ -61,6 +61,9 @@ export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options:
 
 export const getPhases = (window: QueryWindow, options: RequestOptions) =>
   get("v1/phases", windowQuery(window), options);
+
+export const getExplanation = (window: QueryWindow, of: Affected, options: RequestOptions) =>
+  get("v1/explain", { ...windowQuery(window), of }, options);
 
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
   ofDurations(get("v1/histogram", { ...windowQuery(window), metric }, options));

@@ -48,6 +48,9 @@ export interface Accounting {
   streams: StreamAccounting;
 }
 
+/** Which streams are explained. */
+export type Affected = "slow" | "failed" | "abandoned";
+
 /** An alert that fires. */
 export interface Alert {
   /** Bad streams in the window: those outside the objective, or above `limit_ms`. */
@@ -208,6 +211,12 @@ export interface ComparisonPoint {
 
 export type Dimension = "site" | "use_case" | "provider" | "model" | "country" | "response_model";
 
+/** One value of a dimension. */
+export interface DimensionValue {
+  dimension: string;
+  value: string;
+}
+
 /** The same value in the comparison period. */
 export interface EarlierGroup {
   /**
@@ -277,6 +286,57 @@ export interface ErrorsAndLatency {
   /** The statement with both figures of both periods. */
   text: string;
   up: Up;
+}
+
+/** What some streams have in common. */
+export interface Explanation {
+  /** Affected ones among them. */
+  affected: number;
+  /** Confidence that nothing is in `findings` if the streams do not differ. */
+  confidence: number;
+  /** Strongest first. Each later one explains streams that the earlier ones do not. */
+  findings: Finding[];
+  from: number;
+  /** The reports of streams that ended before this time are not all kept. Absent if the whole range is kept. */
+  kept_since_ms?: number | null;
+  of: Affected;
+  /** Streams that were compared: those of the range whose reports are kept. */
+  streams: number;
+  to: number;
+}
+
+/** A value, or a pair of values, that occurs among the affected streams more often than chance allows. */
+export interface Finding {
+  /** Affected streams with the values. */
+  affected: number;
+  /** Most frequent cause among the affected streams with the values. */
+  cause?: FindingCause | null;
+  /** Interval with 95 % confidence of the first share minus the second. */
+  excess_lower: number;
+  excess_upper: number;
+  /** Values of nearly the same streams: the data cannot tell which of them is the reason. */
+  same: DimensionValue[];
+  /** Share of the affected streams that have the values. */
+  share_of_affected: number;
+  /** Share of the other streams that have them. */
+  share_of_rest: number;
+  /**
+   * Start of the time in which streams with the values were affected, or came at all. Absent if that is the whole
+   * range.
+   */
+  since_ms?: number | null;
+  /** All streams with the values. */
+  streams: number;
+  /** End of that time. Absent if it lasts until the end of the range. */
+  until_ms?: number | null;
+  /** One value, or two that only together have the excess. */
+  values: DimensionValue[];
+}
+
+/** A cause, and the streams that it explains. */
+export interface FindingCause {
+  name: string;
+  streams: number;
 }
 
 /** An alert of one site's use case. */
@@ -1191,6 +1251,7 @@ export interface Responses {
   "v1/alerts": Alerts;
   "v1/breakdown": Breakdown;
   "v1/compare": Comparison;
+  "v1/explain": Explanation;
   "v1/heatmap": Heatmap;
   "v1/histogram": Histogram;
   "v1/integrity": Integrity;

@@ -5,6 +5,7 @@ import { isKnown, timeOfDay } from "../format";
 import { zoomTo } from "../state";
 import { Icon, type IconName } from "../ui/icon";
 import { Term } from "../ui/term";
+import { ClearFinding } from "./explain";
 import { AccountingWarnings } from "./ingest-accounting";
 
 export const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
@@ -32,6 +33,7 @@ export function Verdict({ summary }: { summary: Summary }) {
         {text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}
         <Onset verdict={summary.verdict} to={summary.to} />
       </p>
+      <ClearFinding />
       <ErrorsAndLatency summary={summary} />
       <Overflow summary={summary} />
       <AccountingWarnings />

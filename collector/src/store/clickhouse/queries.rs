@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use beacon::Outcome;
+use beacon::{Outcome, StreamReport};
 
 use super::client::{Client, Params};
 use super::rows::{self, stats_columns};
@@ -11,18 +11,20 @@ use super::schema::SLOT;
 use crate::aggregate::dimension::{Dimension, UNKNOWN, columns};
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
 use crate::aggregate::sampling::SampleKind;
+use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{ClickHouse, Config};
 use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::filter::{Filter, Selection};
 use crate::store::query::{
-    IngestTotals, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery, WindowsQuery,
+    IngestTotals, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
+    WindowsQuery,
 };
 use crate::store::range_cover::{CoverPiece, cover};
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
 use crate::time;
-use crate::time::{DAY_MINUTES, HOUR_MINUTES, day_of};
+use crate::time::{DAY_MINUTES, HOUR_MINUTES, MINUTE_MS, day_of};
 
 /// The tables in ClickHouse, for reading.
 pub(crate) struct ClusterTables {
@@ -251,6 +253,50 @@ impl ClusterTables {
         let shown = found.len().min(asked.limit);
         let next = (found.len() > shown).then(|| found[shown - 1].2);
         Ok(StreamsPage { streams: self.reports(&found[..shown])?, next })
+    }
+
+    /// Calls `each` with every ended stream of a range of minutes whose report is published and kept. Returns the time
+    /// since which all collectors keep theirs, or `None` if none was evicted.
+    pub(in crate::store) fn each_kept(
+        &self,
+        filter: &Filter,
+        (from, to): (i64, i64),
+        mut each: impl FnMut(&KeptStream<'_>),
+    ) -> Result<Option<i64>, StoreError> {
+        let mut params = Params::default();
+        let names: Vec<_> = (4..4 + Dimension::COUNT).map(|at| format!("latest.{at}")).collect();
+        let query = format!(
+            "SELECT latest.1, latest.3, [{}]::Array(String) FROM (
+                SELECT argMax((received_ms, is_open, report, {}), (rev, collector, place)) AS latest
+                FROM {} GROUP BY id)
+             WHERE {} AND latest.1 >= {} AND latest.1 < {} AND {}",
+            names.join(", "),
+            columns(Dimension::all()),
+            self.client.table("streams"),
+            self.has_ended("latest.2", "latest.1", time::now_ms()),
+            from * MINUTE_MS,
+            to * MINUTE_MS,
+            in_latest(filter, 4, &mut params),
+        );
+        let answer = self.client.query(&query, &params)?;
+        rows::each(&answer, |(received_ms, report, values): (i64, String, [String; Dimension::COUNT])| {
+            let report: StreamReport = serde_json::from_str(&report)?;
+            let series = Series::new(values.map(rows::meant));
+            each(&KeptStream { series: &series, report: &report, received_ms });
+            Ok(())
+        })?;
+        let query = format!(
+            "SELECT maxOrNull(since) FROM (
+                SELECT min(received_ms) AS since, min(place) AS first FROM {} GROUP BY collector)
+             WHERE first > 0",
+            self.client.table("streams")
+        );
+        let mut since_ms = None;
+        rows::each(&self.client.query(&query, &Params::default())?, |[found]: [Option<i64>; 1]| {
+            since_ms = found;
+            Ok(())
+        })?;
+        Ok(since_ms)
     }
 
     fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {

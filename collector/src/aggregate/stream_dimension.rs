@@ -1,0 +1,130 @@
+//! Dimensions that only single streams tell. No window or series is kept by them: queries about them read the reports
+//! of the streams that are still kept.
+
+use beacon::StreamReport;
+
+/// What a query does with a dimension of single streams.
+pub(crate) struct StreamDimension {
+    /// Name in the API.
+    pub(crate) name: &'static str,
+    /// Value of a stream. `None` if it is unknown.
+    pub(crate) value: for<'a> fn(&'a StreamReport) -> Option<&'a str>,
+}
+
+/// Dimensions that can be the reason why a stream is slow or fails. Facts that follow from that, such as the outcome,
+/// are not among them.
+pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 12] = [
+    StreamDimension { name: "release", value: |report| report.page.as_ref()?.release.as_deref() },
+    StreamDimension { name: "route", value: |report| report.page.as_ref()?.route.as_deref() },
+    StreamDimension { name: "browser", value: |report| report.page.as_ref()?.browser.as_deref() },
+    StreamDimension { name: "os", value: |report| report.page.as_ref()?.os.as_deref() },
+    StreamDimension { name: "device", value: |report| report.page.as_ref()?.device.as_deref() },
+    StreamDimension { name: "connection", value: |report| report.page.as_ref()?.connection.as_deref() },
+    StreamDimension {
+        name: "protocol",
+        value: |report| report.page_lifecycle.as_ref()?.protocol.map(beacon::Protocol::as_str),
+    },
+    StreamDimension { name: "visibility", value: |report| report.page.as_ref()?.visibility.as_deref() },
+    StreamDimension { name: "dialect", value: |report| report.dialect.as_deref() },
+    StreamDimension { name: "prompt_size", value: |report| report.input_tokens.map(prompt_size) },
+    StreamDimension { name: "cached", value: cached },
+    StreamDimension { name: "reasoning", value: reasoning },
+];
+
+/// Size class of a prompt, by the provider's count of input tokens.
+fn prompt_size(input_tokens: u64) -> &'static str {
+    match input_tokens {
+        0..=256 => "up to 256",
+        257..=1_024 => "257 to 1k",
+        1_025..=4_096 => "1k to 4k",
+        4_097..=16_384 => "4k to 16k",
+        16_385..=65_536 => "16k to 64k",
+        _ => "above 64k",
+    }
+}
+
+/// How much of the prompt came from the provider's cache: less than a hundredth, up to four fifths, or more.
+fn cached(report: &StreamReport) -> Option<&'static str> {
+    let (cached, input) = (report.cached_tokens?, report.input_tokens.filter(|tokens| *tokens > 0)?);
+    Some(match cached as f64 / input as f64 {
+        share if share < 0.01 => "none",
+        share if share < 0.8 => "partly",
+        _ => "mostly",
+    })
+}
+
+/// Whether the model reasoned, by the provider's count, or because reasoning came before the answer.
+fn reasoning(report: &StreamReport) -> Option<&'static str> {
+    let came_first = report.ttft_ms.zip(report.ttfv_ms).is_some_and(|(any, visible)| any < visible);
+    match report.reasoning_tokens {
+        Some(0) if !came_first => Some("no"),
+        None if !came_first => None,
+        _ => Some("yes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use beacon::Page;
+
+    use super::*;
+    use crate::aggregate::dimension::DIMENSIONS;
+
+    fn value_of(name: &str, report: &StreamReport) -> Option<String> {
+        let dimension = STREAM_DIMENSIONS.iter().find(|dimension| dimension.name == name).unwrap();
+        (dimension.value)(report).map(str::to_owned)
+    }
+
+    #[test]
+    fn no_two_dimensions_share_a_name() {
+        let stored = DIMENSIONS.iter().map(|spec| spec.name);
+        let names: Vec<_> = stored.chain(STREAM_DIMENSIONS.iter().map(|dimension| dimension.name)).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn a_value_that_the_report_does_not_tell_is_absent() {
+        let report = StreamReport::new("0");
+        for dimension in &STREAM_DIMENSIONS {
+            assert_eq!((dimension.value)(&report), None, "{}", dimension.name);
+        }
+        let page = Page { release: Some("v42".into()), ..Page::default() };
+        let report = StreamReport { page: Some(page), ..report };
+        assert_eq!(value_of("release", &report).as_deref(), Some("v42"));
+        assert_eq!(value_of("route", &report), None);
+    }
+
+    #[test]
+    fn token_counts_become_classes() {
+        let tokens = |input, cached| StreamReport {
+            input_tokens: Some(input),
+            cached_tokens: Some(cached),
+            ..StreamReport::new("0")
+        };
+        for (input, size) in [(0, "up to 256"), (256, "up to 256"), (257, "257 to 1k"), (65_537, "above 64k")]
+        {
+            assert_eq!(value_of("prompt_size", &tokens(input, 0)).as_deref(), Some(size));
+        }
+        for (part, class) in [(0, "none"), (9, "none"), (10, "partly"), (799, "partly"), (800, "mostly")] {
+            assert_eq!(value_of("cached", &tokens(1_000, part)).as_deref(), Some(class), "{part}");
+        }
+        assert_eq!(value_of("cached", &tokens(0, 0)), None);
+    }
+
+    #[test]
+    fn reasoning_shows_in_the_count_or_in_the_time() {
+        let with = |reasoning_tokens, ttft_ms, ttfv_ms| StreamReport {
+            reasoning_tokens,
+            ttft_ms,
+            ttfv_ms,
+            ..StreamReport::new("0")
+        };
+        let of = |report: StreamReport| value_of("reasoning", &report);
+        assert_eq!(of(with(Some(0), Some(5.0), Some(5.0))).as_deref(), Some("no"));
+        assert_eq!(of(with(Some(7), Some(5.0), Some(5.0))).as_deref(), Some("yes"));
+        assert_eq!(of(with(None, Some(5.0), Some(9.0))).as_deref(), Some("yes"));
+        assert_eq!(of(with(None, Some(5.0), Some(5.0))), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! What slow, failed and abandoned streams have in common.
+
+use beacon::{Outcome, Page, StreamReport};
+use serde_json::{Value, json};
+
+use crate::harness::{TestCollector, stream};
+
+/// Streams of two routes and two browsers; those of `/new` are slow, and every tenth fails whatever its route.
+fn reports() -> Vec<StreamReport> {
+    let report = |id: u128| {
+        let is_new = id.is_multiple_of(4);
+        let page = Page {
+            route: Some(if is_new { "/new" } else { "/old" }.into()),
+            browser: Some(if id.is_multiple_of(3) { "firefox" } else { "chrome" }.into()),
+            ..Page::default()
+        };
+        let outcome = if id.is_multiple_of(10) { Outcome::Truncated } else { Outcome::Complete };
+        StreamReport { page: Some(page), outcome, ..stream(id, if is_new { 9_000.0 } else { 400.0 }) }
+    };
+    (1..=400).map(report).collect()
+}
+
+async fn counted(collector: &TestCollector) {
+    for batch in reports().chunks(100) {
+        collector.report(batch).await;
+    }
+    collector.until("/v1/summary", |summary| summary["streams"] == 400).await;
+}
+
+fn values(answer: &Value) -> Vec<Value> {
+    answer["findings"].as_array().unwrap().iter().map(|finding| finding["values"].clone()).collect()
+}
+
+#[tokio::test]
+async fn the_slow_streams_have_their_route_in_common() {
+    let collector = TestCollector::new();
+    counted(&collector).await;
+    let answer = collector.json("/v1/explain").await;
+    assert_eq!((&answer["of"], &answer["streams"]), (&"slow".into(), &400.into()));
+    assert_eq!(answer["affected"], 100);
+    assert_eq!(values(&answer), [json!([{ "dimension": "route", "value": "/new" }])]);
+    let finding = &answer["findings"][0];
+    assert_eq!((&finding["affected"], &finding["streams"]), (&100.into(), &100.into()));
+    assert_eq!((&finding["share_of_affected"], &finding["share_of_rest"]), (&1.0.into(), &0.0.into()));
+    assert_eq!(answer["kept_since_ms"], Value::Null, "all are kept");
+
+    let failed = collector.json("/v1/explain?of=failed").await;
+    assert_eq!((&failed["affected"], values(&failed)), (&40.into(), vec![]), "failures have no common value");
+    let abandoned = collector.json("/v1/explain?of=abandoned").await;
+    assert_eq!((&abandoned["affected"], &abandoned["streams"]), (&0.into(), &400.into()));
+    let other = collector.json("/v1/explain?use_case=coding").await;
+    assert_eq!((&other["streams"], values(&other)), (&0.into(), vec![]));
+    assert_eq!(collector.get("/v1/explain?of=fast").await.status, 400);
+}
+
+#[tokio::test]
+async fn an_explanation_says_which_streams_are_no_longer_kept() {
+    let collector = TestCollector::with(|config| {
+        config.store.streams_kept = 50;
+        config.dedupe.ids = 100;
+    });
+    counted(&collector).await;
+    let answer = collector.until("/v1/explain", |answer| answer["streams"].as_u64() < Some(400)).await;
+    assert!(answer["streams"].as_u64() >= Some(50), "{answer}");
+    assert!(answer["kept_since_ms"].as_i64() > answer["from"].as_i64(), "{answer}");
+}

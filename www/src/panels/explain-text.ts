@@ -1,0 +1,45 @@
+/** Sentences about what some streams have in common. */
+import type { Affected, DimensionValue, Explanation, Finding } from "../api/schemas";
+import { isDimension } from "../filters";
+import { configuredPercent, count, dateTime, humanize, isKnown, percent, plural, timeOfDay, valueLabel } from "../format";
+
+/** Completes "the … streams". */
+export const AFFECTED: Record<Affected, string> = { slow: "slow", failed: "failed", abandoned: "abandoned" };
+
+/** `release v42`. */
+export function valueText({ dimension, value }: DimensionValue): string {
+  return `${humanize(dimension)} ${isDimension(dimension) ? valueLabel(dimension, value) : value}`;
+}
+
+/** `release v42 with browser firefox`. */
+export const valuesText = (values: readonly DimensionValue[]): string => values.map(valueText).join(" with ");
+
+/** A sentence for the verdict if one finding explains most of the affected streams, else nothing. */
+export function clearFinding({ of, findings, affected }: Explanation): string | null {
+  const [first] = findings;
+  if (!first || first.share_of_affected < MOST || affected < FEW) return null;
+  const since = isKnown(first.since_ms) ? `, since ${timeOfDay(first.since_ms).slice(0, 5)}` : "";
+  return `${percent(first.share_of_affected)} of the ${AFFECTED[of]} streams are ${valuesText(first.values)}${since}.`;
+}
+
+/** When a finding began and ended. */
+export function timeText({ since_ms: since, until_ms: until }: Finding, today: number): string {
+  if (!isKnown(since)) return "whole range";
+  return isKnown(until)
+    ? `${dateTime(since, today)} – ${timeOfDay(until).slice(0, 5)}`
+    : `since ${dateTime(since, today)}`;
+}
+
+/** What was compared, and how sure the result is. */
+export function explanationCaption(answer: Explanation, today: number): string {
+  const { of, streams, affected, findings, kept_since_ms: since, confidence } = answer;
+  const compared = `Compared: ${plural(streams, "stream")}, ${count(affected)} ${AFFECTED[of]}.`;
+  const kept = isKnown(since) ? ` Single streams are kept since ${dateTime(since, today)}.` : "";
+  const sure = ` If the streams did not differ, nothing would be listed in ${configuredPercent(confidence)} of the cases.`;
+  const none = affected === 0 ? "" : " No value is more frequent among them than chance allows.";
+  return compared + kept + (findings.length > 0 ? sure : none);
+}
+
+/** A finding below this share of the affected streams is not quoted beside the verdict. */
+const MOST = 0.5;
+const FEW = 20;

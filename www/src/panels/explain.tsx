@@ -1,0 +1,142 @@
+/** What the slow, failed or abandoned streams have in common. */
+import type { AsyncResult } from "../api/async-result";
+import type { Affected, DimensionValue, Explanation, Finding } from "../api/schemas";
+import { isDimension } from "../filters";
+import { LoadError } from "../charts/figure";
+import { count, humanize, isKnown, percent } from "../format";
+import { GLOSSARY } from "../api/glossary";
+import { explainedOf, explanation, setFilter, zoomTo } from "../state";
+import { SegmentedControl } from "../ui/segmented-control";
+import { Term } from "../ui/term";
+import { AFFECTED, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
+
+const OPTIONS: readonly { value: Affected; label: string }[] = [
+  { value: "slow", label: "slow" },
+  { value: "failed", label: "failed" },
+  { value: "abandoned", label: "abandoned" },
+];
+
+export function Explain({ result }: { result: AsyncResult<Explanation> }) {
+  const of = explainedOf.value;
+  return (
+    <section class="explain" id="explain" data-explain={of} aria-labelledby="explain-title">
+      <div class="figure-head">
+        <h2 id="explain-title">
+          <Term meaning={GLOSSARY[`${of} stream`]}>What the {AFFECTED[of]} streams have in common</Term>
+        </h2>
+        <SegmentedControl<Affected>
+          legend="Streams to explain"
+          name="explained"
+          options={OPTIONS}
+          chosen={of}
+          onChoose={(value) => (explainedOf.value = value)}
+        />
+      </div>
+      {result.kind === "loading" && <p class="nothing">Loading…</p>}
+      {result.kind === "failed" && <LoadError message={result.message} />}
+      {result.kind === "known" && <Findings answer={result.value} />}
+    </section>
+  );
+}
+
+function Findings({ answer }: { answer: Explanation }) {
+  const today = Date.now();
+  return (
+    <>
+      {answer.findings.length > 0 && (
+        <table class="stream-table breakdown-table">
+          <thead>
+            <tr>
+              <th scope="col">In common</th>
+              <th scope="col" class="number">
+                Of the {AFFECTED[answer.of]}
+              </th>
+              <th scope="col" class="number">
+                Of the others
+              </th>
+              <th scope="col" class="number mid">
+                Streams
+              </th>
+              <th scope="col" class="mid">
+                Cause
+              </th>
+              <th scope="col" class="mid">
+                Time
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {answer.findings.map((finding) => (
+              <Row key={valuesText(finding.values)} finding={finding} today={today} to={answer.to} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="caption">{explanationCaption(answer, today)}</p>
+    </>
+  );
+}
+
+function Row({ finding, today, to }: { finding: Finding; today: number; to: number }) {
+  const { values, same, affected, streams, cause, since_ms: since, until_ms: until } = finding;
+  const time = timeText(finding, today);
+  const interval = `95 % confidence interval of the difference: ${percent(finding.excess_lower)} – ${percent(finding.excess_upper)}`;
+  return (
+    <tr data-finding={valuesText(values)}>
+      <td class="model-cell">
+        {values.map((value, at) => (
+          <>
+            {at > 0 && " with "}
+            <Value key={valueText(value)} value={value} />
+          </>
+        ))}
+        {same.length > 0 && <small class="share"> same streams: {same.map(valueText).join(", ")}</small>}
+      </td>
+      <td class="number strong" title={interval}>
+        {percent(finding.share_of_affected)}
+      </td>
+      <td class="number">{percent(finding.share_of_rest)}</td>
+      <td class="number mid">
+        {count(affected)} of {count(streams)}
+      </td>
+      <td class="mid">{cause ? humanize(cause.name) : "–"}</td>
+      <td class="mid">
+        {isKnown(since) ? (
+          <button type="button" class="narrow" title="Show only this time" onClick={() => zoomTo(since, until ?? to)}>
+            {time}
+          </button>
+        ) : (
+          time
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** A button if the screen can be filtered by the value. */
+function Value({ value }: { value: DimensionValue }) {
+  const { dimension } = value;
+  if (!isDimension(dimension)) return <>{valueText(value)}</>;
+  return (
+    <button
+      type="button"
+      class="narrow"
+      title={`Filter by ${valueText(value)}`}
+      onClick={() => setFilter(dimension, value.value)}
+    >
+      {valueText(value)}
+    </button>
+  );
+}
+
+/** Beside the verdict: what most of the slow streams have in common, as a link to the panel. */
+export function ClearFinding() {
+  const result = explanation.value;
+  const text = result.kind === "known" ? clearFinding(result.value) : null;
+  if (text === null) return null;
+  return (
+    <p class="note" data-clear-finding>
+      <a href="#explain">{text}</a>
+    </p>
+  );
+}

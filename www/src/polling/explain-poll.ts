@@ -1,0 +1,40 @@
+/** Loads what the slow streams have in common: when the view changes, and once a minute. */
+import { computed, effect } from "@preact/signals";
+
+import { LOADING, toResult } from "../api/async-result";
+import { getExplanation } from "../api/client";
+import { connection, explainedOf, explanation, paused, view } from "../state";
+
+const MINUTE_MS = 60_000;
+
+let current: AbortController | null = null;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+export function startExplainPoll(): void {
+  const asked = computed(() => JSON.stringify([view.value.filters, view.value.range, explainedOf.value]));
+  const isOpen = computed(() => connection.value.kind === "open");
+  effect(() => {
+    if (asked.value) explanation.value = LOADING;
+  });
+  effect(() => {
+    if (asked.value && isOpen.value) void poll();
+  });
+}
+
+async function poll(): Promise<void> {
+  clearTimeout(timer);
+  current?.abort();
+  const controller = new AbortController();
+  current = controller;
+  const { range, filters } = view.peek();
+  const answer = getExplanation({ range, filters }, explainedOf.peek(), { signal: controller.signal });
+  const result = await toResult(answer);
+  if (controller.signal.aborted) return;
+  explanation.value = result;
+  timer = setTimeout(pollAgain, MINUTE_MS);
+}
+
+function pollAgain(): void {
+  if (!document.hidden && !paused.peek() && connection.peek().kind === "open") void poll();
+  else timer = setTimeout(pollAgain, MINUTE_MS);
+}
