@@ -67,7 +67,7 @@ async fn the_dashboard_counts_a_stream() -> Result<()> {
 async fn no_headline_shows_a_mean() -> Result<()> {
     let data = tempfile::tempdir()?;
     let collector = Collector::start(data.path()).await?;
-    let waits = |number: u64| if number % 10 == 0 { 5_000.0 } else { 300.0 };
+    let waits = |number: u64| if number.is_multiple_of(10) { 5_000.0 } else { 300.0 };
     let reports = (0..100).map(|number| {
         let at = Some(waits(number));
         let timed = StreamReport { ttft_ms: at, ttfv_ms: at, ..report(number) };
