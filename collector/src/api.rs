@@ -13,6 +13,7 @@ mod histogram;
 mod in_flight;
 mod ingest_accounting;
 mod integrity;
+mod kept_streams;
 mod live;
 pub(crate) mod live_feed;
 mod openapi;

@@ -42,6 +42,7 @@ pub mod fuzzing;
 
 pub use aggregate::dimension::dimension_names;
 pub use aggregate::metric::{METRICS, MetricDefinition, MetricLabels};
+pub use aggregate::stream_dimension::stream_dimension_names;
 pub use api::openapi_document;
 pub use cli::backup::{BackupError, backup};
 pub use cli::grafana::grafana;

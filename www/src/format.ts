@@ -2,7 +2,6 @@
  * Formats numbers and times as short text. Three significant digits at most, as the error bound of percentiles is 1.1
  * %.
  */
-import type { Dimension } from "./api/api-types";
 import { calendarTime, isSameDay } from "./time-zone";
 
 /** Placeholder for an absent value. */
@@ -165,7 +164,7 @@ export function sourceLabel(source: string): string {
 }
 
 /** A value of a dimension as text: a country by its name. */
-export function valueLabel(dimension: Dimension, value: string): string {
+export function valueLabel(dimension: string, value: string): string {
   if (dimension !== "country" || !/^[A-Z]{2}$/.test(value)) return value;
   return countries.of(value) ?? value;
 }

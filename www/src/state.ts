@@ -9,6 +9,7 @@ import type {
   Compare,
   Dimension,
   Filters,
+  GroupBy,
   Heatmap,
   HistogramAnswer,
   Live,
@@ -149,7 +150,7 @@ export const defaultMetric = computed<Metric>(() => {
 export const setMetric = (metric: Metric) => navigate({ metric: metric === defaultMetric.peek() ? null : metric });
 export const setChartType = (chartType: ChartType) => navigate({ chartType });
 export const setCompareTo = (compareTo: CompareTo | null) => navigate({ compareTo });
-export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
+export const setGroupBy = (by: GroupBy) => navigate({ by, showsAllGroups: false });
 export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
 export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });
 export const setSample = (sample: SampleKind | null) => navigate({ sample });

@@ -1,6 +1,6 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
-import type { Dimension, Filters, Outcome, SampleKind } from "./api/api-types";
-import { DIMENSIONS } from "./api/dimensions";
+import type { Filters, GroupBy, Outcome, SampleKind } from "./api/api-types";
+import { DIMENSIONS, STREAM_DIMENSIONS } from "./api/dimensions";
 import type { Metric } from "./api/metrics";
 import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
 import { DURATION_METRICS } from "./metric";
@@ -36,7 +36,7 @@ export interface View {
   chartType: ChartType;
   compareTo: CompareTo | null;
   /** Dimension of the breakdown. */
-  by: Dimension;
+  by: GroupBy;
   /** Shows all values, not only those with the most streams. */
   showsAllGroups: boolean;
   outcome: Outcome | null;
@@ -58,6 +58,9 @@ export const DEFAULT_VIEW: View = {
   stream: null,
 };
 
+/** All dimensions that the breakdown groups by. */
+export const GROUPS: readonly GroupBy[] = [...DIMENSIONS, ...STREAM_DIMENSIONS];
+
 export function readView(search: string): View {
   const query = new URLSearchParams(search);
   const filters: Filters = {};
@@ -72,7 +75,7 @@ export function readView(search: string): View {
     metric: oneOf(DURATION_METRICS, query.get("metric")),
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
     compareTo: oneOf(COMPARISONS, query.get("compare_to")),
-    by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
+    by: oneOf(GROUPS, query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",
     outcome: oneOf(OUTCOMES, query.get("outcome")),
     sample: oneOf(SAMPLES, query.get("sample")),

@@ -10,7 +10,9 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-use collector::{METRICS, MetricDefinition, MetricLabels, dimension_names, openapi_document};
+use collector::{
+    METRICS, MetricDefinition, MetricLabels, dimension_names, openapi_document, stream_dimension_names,
+};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -34,15 +36,22 @@ fn main() {
 }
 
 fn dimensions() -> String {
-    let names: Vec<_> = dimension_names().map(|name| format!("\"{name}\"")).collect();
+    let stored: Vec<_> = dimension_names().map(|name| format!("\"{name}\"")).collect();
+    let of_streams: Vec<_> = stream_dimension_names().map(|name| format!("  \"{name}\",\n")).collect();
     format!(
-        "/** Generated from collector/src/aggregate/dimension.rs by `cargo xtask generate`. */
+        "/** Generated from collector/src/aggregate by `cargo xtask generate`. */
 
 /** Dimensions that filter and group every query. */
 export const DIMENSIONS = [{}] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
+
+/** Dimensions that only single streams have: the breakdown groups by them too. */
+export const STREAM_DIMENSIONS = [
+{}] as const;
+export type GroupBy = Dimension | (typeof STREAM_DIMENSIONS)[number];
 ",
-        names.join(", ")
+        stored.join(", "),
+        of_streams.concat()
     )
 }
 

@@ -31,6 +31,11 @@ pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 12] = [
     StreamDimension { name: "reasoning", value: reasoning },
 ];
 
+/// Names of all dimensions of single streams.
+pub fn stream_dimension_names() -> impl Iterator<Item = &'static str> {
+    STREAM_DIMENSIONS.iter().map(|dimension| dimension.name)
+}
+
 /// Size class of a prompt, by the provider's count of input tokens.
 fn prompt_size(input_tokens: u64) -> &'static str {
     match input_tokens {

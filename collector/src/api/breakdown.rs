@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::{CompareTo, Format, Limit};
+use super::kept_streams::each_kept;
+use super::params::{CompareTo, Format, GroupBy, Limit};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
@@ -18,12 +19,15 @@ use super::ratio::{Ratio, share};
 use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
-use crate::aggregate::dimension::Dimension;
+use crate::aggregate::dimension::{Dimension, OTHER, UNKNOWN};
 use crate::aggregate::metric::Metric;
+use crate::aggregate::stream_dimension::StreamDimension;
 use crate::aggregate::window_stats::{Sum, WindowStats};
+use crate::config::Config;
 use crate::http::error::ApiError;
 use crate::stats::binomial;
 use crate::store::backend::Backend;
+use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 
 /// Statistics by value of a dimension.
@@ -31,13 +35,17 @@ use crate::store::filter::Filter;
 pub(crate) struct Breakdown {
     #[serde(flatten)]
     range: Range,
-    #[schemars(schema_with = "schema::dimension")]
+    #[schemars(schema_with = "schema::group_by")]
     by: &'static str,
     #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     relative_error: f64,
     #[serde(flatten)]
     targets: TargetsInView,
+    /// Only for a dimension of single streams: the reports of streams that ended before this time are not all kept. Absent
+    /// if the whole range is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_since_ms: Option<i64>,
     /// Most streams first.
     groups: Vec<Group>,
     /// Number of values with streams that `groups` leaves out.
@@ -84,7 +92,7 @@ query! {
     BreakdownQuery {
         range: AskedRange,
         filter: Filter,
-        by: Dimension,
+        by: GroupBy,
         metric: Metric,
         limit: Limit,
         compare_to: Option<CompareTo>,
@@ -100,10 +108,16 @@ pub(crate) async fn breakdown(
     let BreakdownQuery { range, filter, by, metric, limit: Limit(limit), compare_to, format } = query;
     let range = range.at_present(&state);
     let asked = filter.clone();
+    let config = state.config.clone();
     let read_all = move |store: &Backend<'_>| {
         let metrics = metric.with_censored();
-        let groups_of =
-            |store: &Backend<'_>, range: Range| store.stats_by(&range.windows(&filter, None, &metrics), by);
+        let groups_of = |store: &Backend<'_>, range: Range| match by {
+            GroupBy::Windows(by) => {
+                let stats = store.stats_by(&range.windows(&filter, None, &metrics), by)?;
+                Ok(Grouped { stats, kept_since_ms: None })
+            }
+            GroupBy::Streams(by) => grouped_streams(store, range, &filter, &config, by),
+        };
         let earlier = |store: &Backend<'_>| {
             compare_to.map(|period| groups_of(store, range.earlier(period))).transpose()
         };
@@ -114,10 +128,10 @@ pub(crate) async fn breakdown(
     };
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let mut groups = groups(&now, earlier.as_ref(), metric);
+    let mut groups = groups(&now.stats, earlier.as_ref().map(|earlier| &earlier.stats), metric);
     let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);
-    if by == Dimension::UseCase {
+    if by.name() == Dimension::UseCase.name() {
         for group in &mut groups {
             group.targets = Some(TargetsOf::of_use_case(&state, &asked, &group.value));
         }
@@ -125,9 +139,51 @@ pub(crate) async fn breakdown(
     let relative_error = relative_error();
     Ok(csv::answer(
         format,
-        Breakdown { range, by: by.name(), metric, relative_error, targets, groups, omitted },
+        Breakdown {
+            range,
+            by: by.name(),
+            metric,
+            relative_error,
+            targets,
+            kept_since_ms: now.kept_since_ms,
+            groups,
+            omitted,
+        },
     ))
 }
+
+/// Statistics by value of a dimension.
+struct Grouped {
+    stats: BTreeMap<String, WindowStats>,
+    kept_since_ms: Option<i64>,
+}
+
+/// Statistics of the kept streams by a dimension that only single streams have.
+fn grouped_streams(
+    store: &Backend<'_>,
+    range: Range,
+    filter: &Filter,
+    config: &Config,
+    by: &StreamDimension,
+) -> Result<Grouped, StoreError> {
+    let mut stats: BTreeMap<String, WindowStats> = BTreeMap::new();
+    let kept_since_ms = each_kept(store, range, filter, config, |stream, judgement| {
+        let value = (by.value)(stream.report).unwrap_or(UNKNOWN);
+        let group = match stats.contains_key(value) || stats.len() < MOST_VALUES {
+            true => value,
+            // Pages choose some of the values.
+            false => OTHER,
+        };
+        match stats.get_mut(group) {
+            Some(stats) => stats.add(stream.report, judgement),
+            None => stats.entry(group.to_owned()).or_default().add(stream.report, judgement),
+        }
+    })?;
+    Ok(Grouped { stats, kept_since_ms })
+}
+
+/// Most values of a dimension of single streams; further ones are `other`.
+const MOST_VALUES: usize = 500;
 
 fn groups(
     now: &BTreeMap<String, WindowStats>,

@@ -1,7 +1,5 @@
 //! `GET /v1/explain`: what the slow, failed or abandoned streams of a range have in common.
 
-use std::collections::HashMap;
-
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -9,21 +7,18 @@ use beacon::{Outcome, StreamReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::kept_streams::each_kept;
 use super::query_string::{Accepts, Param, Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::aggregate::dimension::{Dimension, OTHER, UNKNOWN};
 use crate::aggregate::judgement::{Cause, Judgement};
-use crate::aggregate::series::Series;
 use crate::aggregate::stream_dimension::STREAM_DIMENSIONS;
-use crate::config::Config;
-use crate::config::targets::Targets;
 use crate::http::error::ApiError;
 use crate::slo::explain::{CONFIDENCE, Finding, Streams};
 use crate::store::backend::Backend;
 use crate::store::filter::Filter;
 use crate::store::query::KeptStream;
-use crate::time::MINUTE_MS;
 
 /// What some streams have in common.
 #[derive(Serialize, JsonSchema)]
@@ -85,10 +80,8 @@ pub(crate) async fn explain(
     let config = state.config.clone();
     let read = move |store: &Backend<'_>| {
         let mut streams = Streams::default();
-        let mut targets = TargetsByUseCase::new(&config);
-        let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
-        let kept_since_ms = store.each_kept(&filter, minutes, |stream| {
-            let Some(state) = of.state(stream.report, targets.of(stream.series)) else { return };
+        let kept_since_ms = each_kept(store, range, &filter, &config, |stream, judgement| {
+            let Some(state) = of.state(stream.report, judgement) else { return };
             streams.add(stream.received_ms, state.is_some(), state.flatten(), values(stream));
         })?;
         Ok(Explanation {
@@ -96,7 +89,7 @@ pub(crate) async fn explain(
             of,
             streams: streams.len(),
             affected: streams.affected(),
-            kept_since_ms: kept_since_ms.filter(|since_ms| *since_ms > range.from_ms),
+            kept_since_ms,
             confidence: CONFIDENCE,
             findings: streams.findings(range.onset_step_ms()),
         })
@@ -107,11 +100,10 @@ pub(crate) async fn explain(
 impl Affected {
     /// `None` if the stream says nothing about the question, `Some(None)` if it is not affected, else its cause as far as
     /// that is known.
-    fn state(self, report: &StreamReport, targets: &Targets) -> Option<Option<Option<&'static str>>> {
+    fn state(self, report: &StreamReport, judgement: Judgement) -> Option<Option<Option<&'static str>>> {
         let outcome = report.outcome;
         match self {
             Self::Slow => outcome.is_eligible().then(|| {
-                let judgement = Judgement::of(report, targets);
                 let cause = judgement.wait_cause.or(judgement.pace_cause).map(Cause::as_str);
                 (judgement.wait_cause.is_some() || judgement.within_pace == Some(false)).then_some(cause)
             }),
@@ -134,22 +126,4 @@ fn values<'a>(stream: &KeptStream<'a>) -> impl Iterator<Item = (&'static str, &'
     let counted = counted.filter(|(_, value)| ![UNKNOWN, OTHER].contains(value));
     let reported = STREAM_DIMENSIONS.iter().filter_map(|of| Some((of.name, (of.value)(report)?)));
     counted.chain(reported)
-}
-
-/// Targets of each use case of each site, looked up once.
-struct TargetsByUseCase<'a> {
-    config: &'a Config,
-    known: HashMap<[String; 2], Targets>,
-}
-
-impl<'a> TargetsByUseCase<'a> {
-    fn new(config: &'a Config) -> Self {
-        Self { config, known: HashMap::new() }
-    }
-
-    fn of(&mut self, series: &Series) -> &Targets {
-        let key = [Dimension::Site, Dimension::UseCase].map(|dimension| series[dimension].clone());
-        let config = self.config;
-        self.known.entry(key).or_insert_with_key(|[site, use_case]| config.targets(Some(site), use_case))
-    }
 }

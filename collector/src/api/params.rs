@@ -10,6 +10,7 @@ use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
 use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
+use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
 use crate::http::error::{ApiError, Reason};
 use crate::store::filter::{Filter, Selection};
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
@@ -195,13 +196,36 @@ impl Param for ReceivedSince {
     }
 }
 
-impl Param for Dimension {
+/// The dimension that a query groups by.
+#[derive(Clone, Copy)]
+pub(super) enum GroupBy {
+    /// Windows have it.
+    Windows(Dimension),
+    /// Only single streams have it.
+    Streams(&'static StreamDimension),
+}
+
+impl GroupBy {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Windows(dimension) => dimension.name(),
+            Self::Streams(dimension) => dimension.name,
+        }
+    }
+
+    /// All dimensions, those of windows first.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Dimension::all().map(Self::Windows).chain(STREAM_DIMENSIONS.iter().map(Self::Streams))
+    }
+}
+
+impl Param for GroupBy {
     const NAME: &'static str = "by";
     const ABOUT: &'static str = "Dimension to group by.";
     const DEFAULT: Option<&'static str> = Some("model");
 
     fn accepts() -> Accepts<Self> {
-        Accepts::words(DIMENSIONS.each_ref().map(|spec| (spec.name, spec.dimension)))
+        Accepts::words(Self::all().map(|by| (by.name(), by)))
     }
 }
 

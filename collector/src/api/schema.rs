@@ -4,7 +4,7 @@ use beacon::{Field, MAX_MARKS, MAX_MS, Mark, Rule, StreamReport};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::aggregate::dimension::DIMENSIONS;
+use super::params::GroupBy;
 use crate::aggregate::metric::{Metric, selectable};
 
 /// A stored report.
@@ -25,10 +25,10 @@ pub(super) fn wait_metric(generator: &mut SchemaGenerator) -> Schema {
     named(generator, "WaitMetric", json!({ "type": "string", "enum": ids }))
 }
 
-/// The name of a dimension.
-pub(super) fn dimension(generator: &mut SchemaGenerator) -> Schema {
-    let names = DIMENSIONS.each_ref().map(|spec| spec.name);
-    named(generator, "Dimension", json!({ "type": "string", "enum": names }))
+/// The name of a dimension that streams are grouped by.
+pub(super) fn group_by(generator: &mut SchemaGenerator) -> Schema {
+    let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
+    named(generator, "GroupBy", json!({ "type": "string", "enum": names }))
 }
 
 /// Adds a schema to the document and refers to it.

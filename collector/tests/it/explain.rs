@@ -3,7 +3,7 @@
 use beacon::{Outcome, Page, StreamReport};
 use serde_json::{Value, json};
 
-use crate::harness::{TestCollector, stream};
+use crate::harness::{TestCollector, close_to, stream};
 
 /// Streams of two routes and two browsers; those of `/new` are slow, and every tenth fails whatever its route.
 fn reports() -> Vec<StreamReport> {
@@ -51,6 +51,49 @@ async fn the_slow_streams_have_their_route_in_common() {
     let other = collector.json("/v1/explain?use_case=coding").await;
     assert_eq!((&other["streams"], values(&other)), (&0.into(), vec![]));
     assert_eq!(collector.get("/v1/explain?of=fast").await.status, 400);
+}
+
+#[tokio::test]
+async fn a_breakdown_groups_by_what_only_single_streams_tell() {
+    let collector = TestCollector::new();
+    counted(&collector).await;
+    let groups = async |question: &str| {
+        let answer = collector.json(&format!("/v1/breakdown?{question}")).await;
+        let groups = answer["groups"].as_array().unwrap().iter();
+        let told =
+            |group: &Value| (group["value"].as_str().unwrap().to_owned(), group["streams"].as_u64().unwrap());
+        (answer.clone(), groups.map(told).collect::<Vec<_>>())
+    };
+    let named = |groups: &[(&str, u64)]| {
+        groups.iter().map(|(value, streams)| ((*value).to_owned(), *streams)).collect::<Vec<_>>()
+    };
+    let (answer, by_route) = groups("by=route").await;
+    assert_eq!(by_route, named(&[("/old", 300), ("/new", 100)]));
+    assert_eq!(answer["kept_since_ms"], Value::Null);
+    let new = &answer["groups"][1];
+    assert!(close_to(&new["p95_ms"], 9_000.0), "{new}");
+    // Every twentieth stream fails and is of this route.
+    assert_eq!(
+        (&new["errors"], &new["integrity"]["good"], &new["goodput"]["good"]),
+        (&20.into(), &80.into(), &0.into())
+    );
+    assert_eq!(groups("by=browser").await.1, named(&[("chrome", 267), ("firefox", 133)]));
+    assert_eq!(groups("by=release").await.1, named(&[("unknown", 400)]));
+    assert_eq!(groups("by=browser&model=gpt-4").await.1, []);
+    let by_model = groups("by=model").await;
+    let all = groups("by=reasoning").await;
+    for field in ["streams", "p50_ms", "p99_ms", "integrity", "goodput", "errors"] {
+        assert_eq!(
+            by_model.0["groups"][0][field], all.0["groups"][0][field],
+            "windows and streams agree on {field}"
+        );
+    }
+    let (csv, status) = (
+        collector.get("/v1/breakdown?by=route&format=csv").await.body,
+        collector.get("/v1/breakdown?by=colour").await.status,
+    );
+    assert!(csv.starts_with("route,streams,share,") && csv.contains("\"/new\",100,0.25,"), "{csv}");
+    assert_eq!(status, 400);
 }
 
 #[tokio::test]

@@ -173,6 +173,12 @@ impl Both {
             ensure!(counts(&alone) == counts(&cluster), "{path}: alone: {alone:#}\ncluster: {cluster:#}");
             ensure!(alone["streams"].as_u64() > Some(100), "{path} is about nothing: {alone:#}");
         }
+        let path = "/v1/breakdown?by=dialect&range=6h";
+        let (mut alone, mut cluster) = (self.alone.get(path).await?, self.cluster[1].get(path).await?);
+        in_order(&mut alone);
+        in_order(&mut cluster);
+        ensure!(alone["groups"] == cluster["groups"], "{path}: alone: {alone:#}\ncluster: {cluster:#}");
+        ensure!(has_values(&alone["groups"]), "{path} is about nothing: {alone:#}");
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 /** Types of the API as the screen uses them. `schemas.ts` is generated from the collector's OpenAPI document. */
-import type { Dimension, Quantiles, Slo, StreamReport, UseCaseTargets } from "./schemas";
+import type { Dimension } from "./dimensions";
+import type { Quantiles, Slo, StreamReport, UseCaseTargets } from "./schemas";
 import type * as Schemas from "./schemas";
 
 export type {
@@ -9,7 +10,6 @@ export type {
   AlertSeverity,
   Budget,
   Comparison as Compare,
-  Dimension,
   Group,
   Interval,
   Live,
@@ -24,6 +24,7 @@ export type {
   TimeseriesPoint as SeriesPoint,
   VerdictLevel,
 } from "./schemas";
+export type { Dimension, GroupBy } from "./dimensions";
 export type { Range } from "./range";
 
 /** Values of each dimension as the API takes them: any of them, or all others if each begins with `!`. */

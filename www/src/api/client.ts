@@ -1,5 +1,5 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
-import type { Dimension, Filters, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
+import type { Filters, GroupBy, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
 import { EarlierResponses, requestPage, requestSeries } from "./changes";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
@@ -82,7 +82,7 @@ export const getAbandonment = (window: QueryWindow, metric: WaitMetric, options:
 
 export const getBreakdown = (
   window: QueryWindow,
-  groups: { by: Dimension; metric: Metric; limit: number },
+  groups: { by: GroupBy; metric: Metric; limit: number },
   options: RequestOptions,
 ) => get("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
 

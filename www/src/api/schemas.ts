@@ -105,10 +105,15 @@ export interface BelowReadingSpeed {
 
 /** Statistics by value of a dimension. */
 export interface Breakdown {
-  by: Dimension;
+  by: GroupBy;
   from: number;
   /** Most streams first. */
   groups: Group[];
+  /**
+   * Only for a dimension of single streams: the reports of streams that ended before this time are not all kept. Absent
+   * if the whole range is kept.
+   */
+  kept_since_ms?: number | null;
   metric: Metric;
   /** Number of values with streams that `groups` leaves out. */
   omitted: number;
@@ -208,8 +213,6 @@ export interface ComparisonPoint {
   server_p99_ms?: number | null;
   timestamp_ms: number;
 }
-
-export type Dimension = "site" | "use_case" | "provider" | "model" | "country" | "response_model";
 
 /** One value of a dimension. */
 export interface DimensionValue {
@@ -408,6 +411,26 @@ export interface Group {
   targets?: UseCaseTargets | null;
   value: string;
 }
+
+export type GroupBy =
+  | "site"
+  | "use_case"
+  | "provider"
+  | "model"
+  | "country"
+  | "response_model"
+  | "release"
+  | "route"
+  | "browser"
+  | "os"
+  | "device"
+  | "connection"
+  | "protocol"
+  | "visibility"
+  | "dialect"
+  | "prompt_size"
+  | "cached"
+  | "reasoning";
 
 /** Distribution of a metric over time. */
 export interface Heatmap {

@@ -2,19 +2,19 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Breakdown as BreakdownAnswer, Dimension, Group } from "../api/api-types";
+import type { Breakdown as BreakdownAnswer, Group, GroupBy } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { DIMENSIONS } from "../api/dimensions";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
-import { columnDuration, count, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
+import { columnDuration, count, dateTime, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
+import { isDimension } from "../filters";
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
-import { SegmentedControl } from "../ui/segmented-control";
 import { Term } from "../ui/term";
+import { GROUPS } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
@@ -27,13 +27,11 @@ const COLUMNS: { column: Column; label: string; meaning?: string; visibility: ""
   { column: "excess_share", label: "Impact", meaning: GLOSSARY.impact, visibility: "wide" },
 ];
 
-const OPTIONS = DIMENSIONS.map((value) => ({ value, label: humanize(value) }));
-
 interface BreakdownProps {
   result: Result<BreakdownAnswer>;
   /** The view of the result, which can be older than the current one. */
-  view: { by: Dimension; metric: Metric };
-  by: Dimension;
+  view: { by: GroupBy; metric: Metric };
+  by: GroupBy;
   showsAll: boolean;
 }
 
@@ -45,7 +43,16 @@ export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
           <Term meaning={METRIC_LABELS[view.metric].meaning}>{METRIC_LABELS[view.metric].title}</Term> by{" "}
           {humanize(view.by)}
         </h2>
-        <SegmentedControl<Dimension> legend="By" name="by" options={OPTIONS} chosen={by} onChoose={setGroupBy} />
+        <label class="select">
+          <span>By</span>
+          <select value={by} data-by onChange={({ currentTarget }) => setGroupBy(currentTarget.value as GroupBy)}>
+            {GROUPS.map((one) => (
+              <option key={one} value={one}>
+                {humanize(one)}
+              </option>
+            ))}
+          </select>
+        </label>
       </div>
       {result.kind === "failed" ? (
         <LoadError message={result.message} />
@@ -89,6 +96,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
       )}
       <p class="caption">
         {breakdownCaption(answer)}
+        {isKnown(answer.kept_since_ms) && ` Single streams are kept since ${dateTime(answer.kept_since_ms, Date.now())}.`}
         {answer.omitted > 0 && ` ${plural(answer.omitted, "more value")} with fewer streams.`}
       </p>
       {(showsAll || answer.omitted > 0) && (
@@ -126,21 +134,25 @@ function Head({ column, label, meaning, visibility, sorted, onSort }: HeadProps)
   );
 }
 
-function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupScale }) {
+function Row({ group, by, scale }: { group: Group; by: GroupBy; scale: GroupScale }) {
   const { value, streams, share } = group;
   const failed = errorShare(group);
   const few = group.n < MIN_SAMPLES ? " few" : "";
   return (
     <tr data-group={value}>
       <td class="model-cell">
-        <button
-          type="button"
-          class="narrow"
-          onClick={() => setFilter(by, value)}
-          title={`Filter by ${humanize(by)} ${value}`}
-        >
-          {valueLabel(by, value)}
-        </button>
+        {isDimension(by) ? (
+          <button
+            type="button"
+            class="narrow"
+            onClick={() => setFilter(by, value)}
+            title={`Filter by ${humanize(by)} ${value}`}
+          >
+            {valueLabel(by, value)}
+          </button>
+        ) : (
+          value
+        )}
       </td>
       <td class="number">
         {count(streams)} <small class="share">{percent(share)}</small>

@@ -1,6 +1,5 @@
 /** Sentences about what some streams have in common. */
 import type { Affected, DimensionValue, Explanation, Finding } from "../api/schemas";
-import { isDimension } from "../filters";
 import { configuredPercent, count, dateTime, humanize, isKnown, percent, plural, timeOfDay, valueLabel } from "../format";
 
 /** Completes "the … streams". */
@@ -8,7 +7,7 @@ export const AFFECTED: Record<Affected, string> = { slow: "slow", failed: "faile
 
 /** `release v42`. */
 export function valueText({ dimension, value }: DimensionValue): string {
-  return `${humanize(dimension)} ${isDimension(dimension) ? valueLabel(dimension, value) : value}`;
+  return `${humanize(dimension)} ${valueLabel(dimension, value)}`;
 }
 
 /** `release v42 with browser firefox`. */

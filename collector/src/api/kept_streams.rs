@@ -1,0 +1,34 @@
+//! The single streams of a range whose reports are kept, for questions that windows cannot answer.
+
+use std::collections::HashMap;
+
+use super::range::Range;
+use crate::aggregate::dimension::Dimension;
+use crate::aggregate::judgement::Judgement;
+use crate::config::Config;
+use crate::config::targets::Targets;
+use crate::store::backend::Backend;
+use crate::store::error::StoreError;
+use crate::store::filter::Filter;
+use crate::store::query::KeptStream;
+use crate::time::MINUTE_MS;
+
+/// Calls `each` with the ended streams of the range that are kept, and how they compare with their targets of today.
+/// Returns the time since which all are kept, or `None` if the whole range is.
+pub(super) fn each_kept(
+    store: &Backend<'_>,
+    range: Range,
+    filter: &Filter,
+    config: &Config,
+    mut each: impl FnMut(&KeptStream<'_>, Judgement),
+) -> Result<Option<i64>, StoreError> {
+    let mut targets: HashMap<[String; 2], Targets> = HashMap::new();
+    let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
+    let since_ms = store.each_kept(filter, minutes, |stream| {
+        let key = [Dimension::Site, Dimension::UseCase].map(|dimension| stream.series[dimension].clone());
+        let targets =
+            targets.entry(key).or_insert_with_key(|[site, use_case]| config.targets(Some(site), use_case));
+        each(stream, Judgement::of(stream.report, targets));
+    })?;
+    Ok(since_ms.filter(|since_ms| *since_ms > range.from_ms))
+}
