@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use beacon::{Batch, Outcome, StreamReport};
+use beacon::{Batch, Outcome, Page, StreamReport};
 use fantoccini::key::Key;
 use fantoccini::{Locator, elements::Element};
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn no_screen_violates_a_rule_of_axe() -> Result<()> {
     refused(&collector).await?;
     screens.check(&format!("{}/?", collector.url), "empty", "[data-refusal]").await?;
     fill(&collector).await?;
-    screens.check(&format!("{}/?range=24h", collector.url), "ready", "[data-use-cases]").await?;
+    screens.check(&format!("{}/?range=24h", collector.url), "ready", "[data-finding]").await?;
     let heatmap = format!("{}/?drawing=heatmap&site=demo&use_case=chat", collector.url);
     screens.check(&heatmap, "ready", "[data-chart=ttft] .heat rect").await?;
     let id = format!("{:032x}", 7);
@@ -124,7 +124,11 @@ async fn fill(collector: &Collector) -> Result<()> {
             _ => Outcome::Complete,
         };
         let use_case = (number >= 100).then(|| "batch_rag".into());
-        StreamReport { outcome, use_case, ..report(number) }
+        let is_new = (50..100).contains(&number);
+        let release = Some(if is_new { "v2" } else { "v1" }.into());
+        let page = Some(Page { release, ..Page::default() });
+        let ttfv_ms = Some(if is_new { 2_400.0 } else { 800.0 });
+        StreamReport { outcome, use_case, page, ttfv_ms, ..report(number) }
     };
     let left = |number: u64| StreamReport {
         outcome: Outcome::Aborted,

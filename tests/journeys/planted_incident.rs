@@ -68,6 +68,7 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
         ensure!(quoted.contains(fact), "no {fact:?} in {quoted:?}");
     }
     shown(&browser, "[data-explain=slow] [data-finding]").await?;
+    shown(&browser, "[data-releases='2'] [data-release=v42] .bad").await?;
     browser.page.goto(&collector.url).await?;
     state(&browser, "ready").await?;
     let shown = text(&browser, "[data-verdict=bad]").await?;

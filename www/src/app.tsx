@@ -18,6 +18,7 @@ import { Login } from "./panels/login";
 import { OutcomesAndDefects } from "./panels/outcomes";
 import { OutputSpeed } from "./panels/output-speed";
 import { Phases } from "./panels/phases";
+import { Releases } from "./panels/releases";
 import { Streams } from "./panels/streams";
 import { Tiles } from "./panels/tiles";
 import { TtftChart } from "./panels/ttft-chart";
@@ -31,6 +32,7 @@ import {
   explanation,
   hasData,
   isViewLoading,
+  releases,
   screen,
   view,
   type DashboardData,
@@ -80,6 +82,7 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
           <Budgets result={budgets.value} />
         </div>
         <Explain result={explanation.value} />
+        <Releases result={releases.value} />
         <UseCases summary={summary} />
         <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
       </Layer>

@@ -3,6 +3,7 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 
 import { App } from "./app";
+import { markers, markersOf } from "./charts/markers";
 import { startShortcuts } from "./panels/shortcuts";
 import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
@@ -10,7 +11,7 @@ import { leadMetric } from "./metric";
 import { startLiveFeed } from "./polling/live-feed";
 import { startExplainPoll } from "./polling/explain-poll";
 import { startSlowPoll } from "./polling/slow-poll";
-import { dashboardData, followHistory, screen } from "./state";
+import { dashboardData, followHistory, releases, screen } from "./state";
 import "./style/colours.css";
 import "./style/elements.css";
 import "./style/page.css";
@@ -36,6 +37,10 @@ effect(() => {
   const summary = dashboardData.value?.summary;
   const p95 = summary?.[leadMetric(summary)].p95_ms;
   document.title = isKnown(p95) ? `p95 ${duration(p95)} · llm-rum` : "llm-rum";
+});
+effect(() => {
+  const answer = releases.value;
+  markers.value = answer.kind === "known" ? markersOf(answer.value.releases) : [];
 });
 const host = document.getElementById("app");
 if (host) render(<App />, host);

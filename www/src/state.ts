@@ -21,7 +21,7 @@ import type {
   Summary,
   Timeseries,
 } from "./api/api-types";
-import type { Affected, Explanation, Phases, Timeseries as SpeedSeries } from "./api/schemas";
+import type { Affected, Explanation, Phases, Releases, Timeseries as SpeedSeries } from "./api/schemas";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
@@ -81,6 +81,7 @@ export const session = signal<Session | null>(null);
 export const budgets = signal<AsyncResult<Budgets>>(LOADING);
 /** Which streams the panel explains, and what they have in common. */
 export const explainedOf = signal<Affected>("slow");
+export const releases = signal<AsyncResult<Releases>>(LOADING);
 export const explanation = signal<AsyncResult<Explanation>>(LOADING);
 export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 

@@ -19,6 +19,7 @@ use super::params::Format;
 use super::phases::{Phases, PhasesQuery};
 use super::query_string::{FromQuery, Param};
 use super::refusals::Refusals;
+use super::releases::{Releases, ReleasesQuery};
 use super::schema::stream;
 use super::session::Session;
 use super::slo::{Alerts, Slo};
@@ -42,7 +43,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 15] = [
+const ROUTES: [Route; 16] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -90,6 +91,12 @@ const ROUTES: [Route; 15] = [
         about: "Phases of the wait for the first token: connection, queue, prefill, network, page.",
         parameters: PhasesQuery::openapi,
         answer: schema::<Phases>,
+    },
+    Route {
+        path: "/v1/releases",
+        about: "Releases of the app, each compared with the one before it.",
+        parameters: ReleasesQuery::openapi,
+        answer: schema::<Releases>,
     },
     Route {
         path: "/v1/integrity",

@@ -11,7 +11,7 @@ use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 const TOKEN: &str = "0123456789abcdef0123";
 const SCRAPER: &str = "scraper-0123456789";
 
-const QUERIES: [&str; 17] = [
+const QUERIES: [&str; 18] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
@@ -28,6 +28,7 @@ const QUERIES: [&str; 17] = [
     "/v1/streams/00000000000000000000000000000001",
     "/v1/accounting",
     "/v1/refusals",
+    "/v1/releases",
     "/v1/live",
 ];
 

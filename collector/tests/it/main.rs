@@ -28,6 +28,7 @@ mod ranges;
 mod recent_refusals;
 mod refresh;
 mod refusals;
+mod releases;
 mod replay;
 mod running;
 mod samples;

@@ -65,6 +65,9 @@ export const getPhases = (window: QueryWindow, options: RequestOptions) =>
 export const getExplanation = (window: QueryWindow, of: Affected, options: RequestOptions) =>
   get("v1/explain", { ...windowQuery(window), of }, options);
 
+export const getReleases = (window: QueryWindow, options: RequestOptions) =>
+  get("v1/releases", windowQuery(window), options);
+
 export const getHistogram = (window: QueryWindow, metric: Metric, options: RequestOptions) =>
   ofDurations(get("v1/histogram", { ...windowQuery(window), metric }, options));
 

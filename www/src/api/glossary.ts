@@ -56,6 +56,7 @@ export const GLOSSARY = {
   "rollup": "the sums of windows over 5 minutes, 1 hour or 1 day",
   "label": "site, use case, provider and model: on every time series",
   "dimension": "everything that a stream can be grouped or filtered by, labels included",
+  "release": "version of the app, as its page names it: start({ release })",
   "attribute": "a dimension that the app defines",
   "random sample": "streams chosen at random, whatever their outcome",
   "overflow": "label values beyond a limit; they count as other",

@@ -214,6 +214,12 @@ export interface ComparisonPoint {
   timestamp_ms: number;
 }
 
+/** Interval with at least 95 % confidence of a difference. If it includes 0, no difference is shown. */
+export interface Difference {
+  lower: number;
+  upper: number;
+}
+
 /** One value of a dimension. */
 export interface DimensionValue {
   dimension: string;
@@ -745,6 +751,49 @@ export interface RefusedSender {
   site?: string | null;
   /** Time of the last of them. */
   timestamp_ms: number;
+}
+
+/** One release of the app. */
+export interface Release {
+  /** Streams that their users left or stopped before the first visible token, of all that were observed. */
+  abandonment: Ratio;
+  /** The release of the same site whose first stream came before. Absent for the oldest. */
+  compared_to?: ReleaseComparison | null;
+  /** End of its first stream in the range. */
+  first_ms: number;
+  goodput: Ratio;
+  integrity: Ratio;
+  /** Whether its first stream came after the range began and after other streams of the site. */
+  is_new: boolean;
+  /** End of its last stream in the range. */
+  last_ms: number;
+  release: string;
+  site: string;
+  streams: number;
+  /** Median time to first visible token. Absent without a value. */
+  ttfv_p50_ms?: number | null;
+}
+
+/** A release minus the one before it. */
+export interface ReleaseComparison {
+  abandonment?: Difference | null;
+  goodput?: Difference | null;
+  integrity?: Difference | null;
+  release: string;
+  /** In milliseconds. Absent with too few values. */
+  ttfv_p50_ms?: Difference | null;
+}
+
+/** Releases of the app, the newest first. */
+export interface Releases {
+  from: number;
+  /** The reports of streams that ended before this time are not all kept. Absent if the whole range is kept. */
+  kept_since_ms?: number | null;
+  /** The newest by their first stream, at most 50. */
+  releases: Release[];
+  to: number;
+  /** Streams whose page names no release. */
+  without_release: number;
 }
 
 /** Reports in accepted beacons: `received` = sum of `by_result` + `unaccounted`. */
@@ -1281,6 +1330,7 @@ export interface Responses {
   "v1/live": Live;
   "v1/phases": Phases;
   "v1/refusals": Refusals;
+  "v1/releases": Releases;
   "v1/session": Session;
   "v1/slo": Slo;
   "v1/streams": StreamPage;

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { shownTheme } from "../theme";
 import { timeZone } from "../time-zone";
+import { markers } from "./markers";
 import { Plot, type PlotSpec } from "./plot";
 
 /** Content of the tooltip: a heading and named values. */
@@ -39,7 +40,7 @@ export function LineChart({ spec, label, readout, onBrush }: LineChartProps) {
   useEffect(
     () =>
       effect(() => {
-        if (shownTheme.value && timeZone.value) plot.current?.redraw();
+        if (shownTheme.value && timeZone.value && markers.value) plot.current?.redraw();
       }),
     [],
   );

@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 
 import { canvasColour } from "../theme";
 import { MIN_BRUSH_PX } from "./brush";
+import { markers } from "./markers";
 import { isolatedPoints, LOG_AXIS_MIN, plotColumns, type Volume } from "./plot-columns";
 import { linearTicks, logLimits, logTicks, timeLabel, timeTicks } from "./ticks";
 
@@ -142,7 +143,7 @@ export class Plot {
       series: [{}, ...this.volumeSeries(), ...this.lineSeries()],
       hooks: {
         drawClear: [(chart) => this.drawStretches(chart)],
-        draw: [(chart) => this.drawTargets(chart)],
+        draw: [(chart) => this.drawTargets(chart), drawMarkers],
         setCursor: [(chart) => this.events.onCursor(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],
         setSelect: [(chart) => this.brushed(chart)],
       },
@@ -356,6 +357,32 @@ export class Plot {
     }
     ctx.restore();
   }
+}
+
+/** A line at each event, and its label if it fits before the next one. */
+function drawMarkers(chart: uPlot): void {
+  const { ctx, bbox } = chart;
+  const ratio = devicePixelRatio;
+  const shown = markers
+    .peek()
+    .map(({ at, label }) => ({ x: Math.round(chart.valToPos(at / 1000, "x", true)), label }))
+    .filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width)
+    .sort((one, other) => one.x - other.x);
+  ctx.save();
+  ctx.font = `${11 * ratio}px ${getComputedStyle(chart.root).fontFamily}`;
+  ctx.textBaseline = "bottom";
+  ctx.strokeStyle = ctx.fillStyle = canvasColour("--muted");
+  ctx.lineWidth = ratio;
+  shown.forEach(({ x, label }, index) => {
+    ctx.beginPath();
+    ctx.moveTo(x + 0.5, bbox.top);
+    ctx.lineTo(x + 0.5, bbox.top + bbox.height);
+    ctx.stroke();
+    const end = shown[index + 1]?.x ?? bbox.left + bbox.width;
+    const inset = 4 * ratio;
+    if (ctx.measureText(label).width + 2 * inset <= end - x) ctx.fillText(label, x + inset, bbox.top + bbox.height);
+  });
+  ctx.restore();
 }
 
 /** Between the plot and the label of a target. */

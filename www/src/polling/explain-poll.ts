@@ -1,9 +1,9 @@
-/** Loads what the slow streams have in common: when the view changes, and once a minute. */
+/** Loads what the slow streams have in common, and the releases: when the view changes, and once a minute. */
 import { computed, effect } from "@preact/signals";
 
 import { LOADING, toResult } from "../api/async-result";
-import { getExplanation } from "../api/client";
-import { connection, explainedOf, explanation, paused, view } from "../state";
+import { getExplanation, getReleases } from "../api/client";
+import { connection, explainedOf, explanation, paused, releases, view } from "../state";
 
 const MINUTE_MS = 60_000;
 
@@ -27,10 +27,14 @@ async function poll(): Promise<void> {
   const controller = new AbortController();
   current = controller;
   const { range, filters } = view.peek();
-  const answer = getExplanation({ range, filters }, explainedOf.peek(), { signal: controller.signal });
-  const result = await toResult(answer);
+  const options = { signal: controller.signal };
+  const [newExplanation, newReleases] = await Promise.all([
+    toResult(getExplanation({ range, filters }, explainedOf.peek(), options)),
+    toResult(getReleases({ range, filters }, options)),
+  ]);
   if (controller.signal.aborted) return;
-  explanation.value = result;
+  explanation.value = newExplanation;
+  releases.value = newReleases;
   timer = setTimeout(pollAgain, MINUTE_MS);
 }
 

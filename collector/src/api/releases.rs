@@ -1,0 +1,257 @@
+//! `GET /v1/releases`: the releases of the app in a range, each compared with the one before it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use beacon::Outcome;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::kept_streams::each_kept;
+use super::query_string::{Query, query};
+use super::range::{AskedRange, Range};
+use super::ratio::Ratio;
+use super::state::ApiState;
+use crate::aggregate::judgement::Judgement;
+use crate::http::error::ApiError;
+use crate::stats::binomial::{difference, quantile_ranks};
+use crate::store::backend::Backend;
+use crate::store::filter::Filter;
+use crate::store::query::KeptStream;
+
+/// Releases of the app, the newest first.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Releases {
+    #[serde(flatten)]
+    range: Range,
+    /// The reports of streams that ended before this time are not all kept. Absent if the whole range is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_since_ms: Option<i64>,
+    /// Streams whose page names no release.
+    without_release: u64,
+    /// The newest by their first stream, at most 50.
+    releases: Vec<Release>,
+}
+
+/// One release of the app.
+#[derive(Serialize, JsonSchema)]
+struct Release {
+    site: String,
+    release: String,
+    /// End of its first stream in the range.
+    first_ms: i64,
+    /// End of its last stream in the range.
+    last_ms: i64,
+    /// Whether its first stream came after the range began and after other streams of the site.
+    is_new: bool,
+    streams: u64,
+    /// Median time to first visible token. Absent without a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttfv_p50_ms: Option<f64>,
+    integrity: Ratio,
+    goodput: Ratio,
+    /// Streams that their users left or stopped before the first visible token, of all that were observed.
+    abandonment: Ratio,
+    /// The release of the same site whose first stream came before. Absent for the oldest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_to: Option<Comparison>,
+}
+
+/// A release minus the one before it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReleaseComparison")]
+struct Comparison {
+    release: String,
+    /// In milliseconds. Absent with too few values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttfv_p50_ms: Option<Difference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    integrity: Option<Difference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goodput: Option<Difference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    abandonment: Option<Difference>,
+}
+
+/// Interval with at least 95 % confidence of a difference. If it includes 0, no difference is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+struct Difference {
+    lower: f64,
+    upper: f64,
+}
+
+query! {
+    /// Parameters of the route.
+    ReleasesQuery {
+        range: AskedRange,
+        filter: Filter,
+    }
+}
+
+/// Handles the route.
+pub(crate) async fn releases(
+    State(state): State<ApiState>,
+    Query(query): Query<ReleasesQuery>,
+) -> Result<Response, ApiError> {
+    let ReleasesQuery { range, filter } = query;
+    let range = range.at_present(&state);
+    let config = state.config.clone();
+    let read = move |store: &Backend<'_>| {
+        let mut sites: BTreeMap<String, Site> = BTreeMap::new();
+        let mut without_release = 0;
+        let kept_since_ms = each_kept(store, range, &filter, &config, |stream, judgement| {
+            let site = stream.report.site.as_deref().unwrap_or_default();
+            let site = match sites.get_mut(site) {
+                Some(site) => site,
+                None => sites.entry(site.to_owned()).or_default(),
+            };
+            site.first_ms = site.first_ms.min(stream.received_ms);
+            match stream.report.page.as_ref().and_then(|page| page.release.as_deref()) {
+                Some(release) => site.add(release, stream, judgement),
+                None => without_release += 1,
+            }
+        })?;
+        let mut releases: Vec<_> = sites.into_iter().flat_map(|(name, site)| site.compared(&name)).collect();
+        releases.sort_by_key(|release| Reverse(release.first_ms));
+        releases.truncate(MOST_RELEASES);
+        Ok(Releases { range, kept_since_ms, without_release, releases })
+    };
+    Ok(Json(state.reader.run(read).await?).into_response())
+}
+
+struct Site {
+    first_ms: i64,
+    by_release: BTreeMap<String, Counts>,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self { first_ms: i64::MAX, by_release: BTreeMap::new() }
+    }
+}
+
+impl Site {
+    fn add(&mut self, release: &str, stream: &KeptStream<'_>, judgement: Judgement) {
+        if !self.by_release.contains_key(release) {
+            // Pages choose the names: further ones are left out.
+            if self.by_release.len() >= MOST_COUNTED {
+                return;
+            }
+            self.by_release.insert(release.to_owned(), Counts::default());
+        }
+        if let Some(counts) = self.by_release.get_mut(release) {
+            counts.add(stream, judgement);
+        }
+    }
+
+    fn compared(self, site: &str) -> Vec<Release> {
+        let mut in_order: Vec<_> = self.by_release.into_iter().collect();
+        in_order.iter_mut().for_each(|(_, counts)| counts.waits_ms.sort_by(f64::total_cmp));
+        in_order.sort_by_key(|(_, counts)| counts.first_ms);
+        let before = [None].into_iter().chain(in_order.iter().map(Some));
+        let release = |((release, counts), before): (&(String, Counts), Option<&(String, Counts)>)| Release {
+            site: site.to_owned(),
+            release: release.clone(),
+            first_ms: counts.first_ms,
+            last_ms: counts.last_ms,
+            is_new: counts.first_ms > self.first_ms,
+            streams: counts.streams,
+            ttfv_p50_ms: counts.median(),
+            integrity: counts.integrity.ratio(),
+            goodput: counts.goodput.ratio(),
+            abandonment: counts.abandonment.ratio(),
+            compared_to: before.map(|(release, before)| counts.compared_to(release, before)),
+        };
+        in_order.iter().zip(before).map(release).collect()
+    }
+}
+
+/// Counts of one release.
+#[derive(Default)]
+struct Counts {
+    first_ms: i64,
+    last_ms: i64,
+    streams: u64,
+    /// Times to first visible token; sorted once all are in.
+    waits_ms: Vec<f64>,
+    integrity: Share,
+    goodput: Share,
+    abandonment: Share,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Share {
+    count: u64,
+    all: u64,
+}
+
+impl Share {
+    fn add(&mut self, is_in: bool) {
+        self.count += u64::from(is_in);
+        self.all += 1;
+    }
+
+    fn ratio(self) -> Ratio {
+        Ratio::of(self.count, self.all)
+    }
+
+    fn minus(self, other: Self) -> Option<Difference> {
+        let (lower, upper) = (self.all > 0 && other.all > 0)
+            .then(|| difference((self.count, self.all), (other.count, other.all)))?;
+        Some(Difference { lower, upper })
+    }
+}
+
+impl Counts {
+    fn add(&mut self, stream: &KeptStream<'_>, judgement: Judgement) {
+        let report = stream.report;
+        self.first_ms =
+            if self.streams == 0 { stream.received_ms } else { self.first_ms.min(stream.received_ms) };
+        self.last_ms = self.last_ms.max(stream.received_ms);
+        self.streams += 1;
+        self.waits_ms.extend(report.ttfv_ms);
+        if report.outcome.is_eligible() {
+            self.integrity.add(report.is_intact());
+            self.goodput.add(judgement.within_slo);
+        }
+        if report.outcome != Outcome::Unobserved {
+            let has_left = matches!(report.outcome, Outcome::Abandoned | Outcome::Aborted);
+            self.abandonment.add(has_left && report.ttfv_ms.is_none());
+        }
+    }
+
+    fn median(&self) -> Option<f64> {
+        self.waits_ms.get(self.waits_ms.len().div_ceil(2).checked_sub(1)?).copied()
+    }
+
+    /// The values between which the median lies with 95 % confidence.
+    fn median_interval(&self) -> Option<(f64, f64)> {
+        let (lower, upper) = quantile_ranks(self.waits_ms.len() as u64, 0.5);
+        let at = |rank: u64| self.waits_ms[rank as usize - 1];
+        Some((at(lower?), at(upper?)))
+    }
+
+    fn compared_to(&self, release: &str, before: &Self) -> Comparison {
+        // The ends that are farthest apart: the interval is wider than needed, never too narrow.
+        let ttfv_p50_ms = self
+            .median_interval()
+            .zip(before.median_interval())
+            .map(|(now, before)| Difference { lower: now.0 - before.1, upper: now.1 - before.0 });
+        Comparison {
+            release: release.to_owned(),
+            ttfv_p50_ms,
+            integrity: self.integrity.minus(before.integrity),
+            goodput: self.goodput.minus(before.goodput),
+            abandonment: self.abandonment.minus(before.abandonment),
+        }
+    }
+}
+
+/// Most releases in an answer.
+const MOST_RELEASES: usize = 50;
+
+/// Most releases of a site that are counted.
+const MOST_COUNTED: usize = 500;
