@@ -7,7 +7,7 @@ use beacon::{Outcome, StreamReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::kept_streams::each_kept;
+use super::kept_streams::{each_kept, was_abandoned};
 use super::query_string::{Accepts, Param, Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
@@ -47,7 +47,7 @@ pub(super) enum Affected {
     Slow,
     /// The service failed them.
     Failed,
-    /// The user left, or stopped the stream before the first visible token.
+    /// The user left or stopped the stream before the first visible token.
     Abandoned,
 }
 
@@ -110,11 +110,9 @@ impl Affected {
             Self::Failed => {
                 outcome.is_eligible().then(|| outcome.is_error().then_some(Some(outcome.as_str())))
             }
-            Self::Abandoned => (outcome != Outcome::Unobserved).then(|| {
-                let left =
-                    outcome == Outcome::Abandoned || outcome == Outcome::Aborted && report.ttfv_ms.is_none();
-                left.then_some(None)
-            }),
+            Self::Abandoned => {
+                (outcome != Outcome::Unobserved).then(|| was_abandoned(report).then_some(None))
+            }
         }
     }
 }

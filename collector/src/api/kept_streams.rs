@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use beacon::{Outcome, StreamReport};
+
 use super::range::Range;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::judgement::Judgement;
@@ -31,4 +33,9 @@ pub(super) fn each_kept(
         each(stream, Judgement::of(stream.report, targets));
     })?;
     Ok(since_ms.filter(|since_ms| *since_ms > range.from_ms))
+}
+
+/// Whether the user left or stopped the stream before the first visible token.
+pub(super) fn was_abandoned(report: &StreamReport) -> bool {
+    matches!(report.outcome, Outcome::Abandoned | Outcome::Aborted) && report.ttfv_ms.is_none()
 }

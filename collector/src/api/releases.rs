@@ -10,7 +10,7 @@ use beacon::Outcome;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::kept_streams::each_kept;
+use super::kept_streams::{each_kept, was_abandoned};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
@@ -218,8 +218,7 @@ impl Counts {
             self.goodput.add(judgement.within_slo);
         }
         if report.outcome != Outcome::Unobserved {
-            let has_left = matches!(report.outcome, Outcome::Abandoned | Outcome::Aborted);
-            self.abandonment.add(has_left && report.ttfv_ms.is_none());
+            self.abandonment.add(was_abandoned(report));
         }
     }
 

@@ -42,7 +42,7 @@ export const GLOSSARY = {
   "impact": "share of all streams outside the SLO minus share of the traffic; API excess_share",
   "slow stream": "misses a target of its use case for a wait, the time per output token or the longest gap",
   "failed stream": "the service failed it: an eligible stream that is not complete",
-  "abandoned stream": "its user left, or stopped it before the first visible token",
+  "abandoned stream": "its user left or stopped it before the first visible token",
   "target": "upper limit for a percentile or a stream, such as p95 TTFT below 2 s",
   "SLI": "the measured share of good streams",
   "objective (SLO)": "the share of good streams that a use case has to reach",
