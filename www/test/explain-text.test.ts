@@ -11,6 +11,7 @@ const finding: Finding = {
     { dimension: "country", value: "DE" },
   ],
   same: [],
+  began_with: [{ dimension: "response_model", value: "m-2" }],
   affected: 91,
   streams: 95,
   share_of_affected: 0.91,
@@ -35,12 +36,15 @@ it("names countries and joins two values", () => {
 
 it("is quoted if it explains most of many streams", () => {
   timeZone.value = "utc";
-  expect(clearFinding(answer)?.replaceAll("\u00a0", " ")).toBe(
-    "91.0 % of the slow streams are release v42 with country Germany, since 22:26.",
-  );
-  expect(clearFinding({ ...answer, affected: 19 })).toBeNull();
+  const quoted = (change: Partial<Finding>) =>
+    clearFinding({ ...answer, findings: [{ ...finding, ...change }] })?.replaceAll("\u00a0", " ");
+  const share = "91.0 % of the slow streams are release v42 with country Germany.";
+  expect(quoted({})).toBe(`Since 22:26, ${share} Response model m-2 appeared then.`);
+  expect(quoted({ until_ms: AT + 600_000, began_with: [] })).toBe(`From 22:26 to 22:36, ${share}`);
+  expect(quoted({ since_ms: null })).toBe(share);
+  expect(quoted({ affected: 19 })).toBeUndefined();
+  expect(quoted({ share_of_affected: 0.4 })).toBeUndefined();
   expect(clearFinding({ ...answer, findings: [] })).toBeNull();
-  expect(clearFinding({ ...answer, findings: [{ ...finding, share_of_affected: 0.4 }] })).toBeNull();
 });
 
 it("says when, or that it was throughout", () => {

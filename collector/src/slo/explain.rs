@@ -30,18 +30,21 @@ pub(crate) struct Finding {
     pub(crate) values: Vec<DimensionValue>,
     /// Values of nearly the same streams: the data cannot tell which of them is the reason.
     pub(crate) same: Vec<DimensionValue>,
-    /// Affected streams with the values.
+    /// Values that first appeared when the affected streams became frequent, such as a release: most of them have it.
+    pub(crate) began_with: Vec<DimensionValue>,
+    /// Affected streams with the values, in the time of the finding.
     pub(crate) affected: u64,
-    /// All streams with the values.
+    /// All streams with the values in that time.
     pub(crate) streams: u64,
-    /// Share of the affected streams that have the values.
+    /// Share of the affected streams of that time that have the values.
     pub(crate) share_of_affected: f64,
-    /// Share of the other streams that have them.
+    /// Share of the other streams of that time that have them.
     pub(crate) share_of_rest: f64,
     /// Interval with 95 % confidence of the first share minus the second.
     pub(crate) excess_lower: f64,
     pub(crate) excess_upper: f64,
-    /// Start of the time in which streams with the values were affected, or came at all. Absent if that is the whole range.
+    /// Start of the time in which streams were affected more often, or those with the values came at all. Absent if that
+    /// is the whole range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) since_ms: Option<i64>,
     /// End of that time. Absent if it lasts until the end of the range.
@@ -103,24 +106,54 @@ impl Streams {
 
     /// The values that explain the affected streams, the strongest first. Each later one explains streams that the
     /// earlier ones do not.
+    ///
+    /// In an incident, streams are compared with others of the same time: otherwise everything that came up before it,
+    /// such as the newest release, would look like its reason.
     pub(crate) fn findings(&self, step_ms: i64) -> Vec<Finding> {
         let candidates = self.candidates();
+        let incident = self.onset(&self.numbers(|_| true), step_ms);
+        let periods = match incident {
+            None => vec![(self.numbers(|_| true), None)],
+            Some(Onset { from, to }) => {
+                // The ends of the incident are known to about two steps.
+                let distance = |stream: &Stream| match stream.ended_ms {
+                    at if at < from => from - at,
+                    at => to.map_or(0, |to| (at + 1 - to).max(0)),
+                };
+                vec![
+                    (self.numbers(|stream| distance(stream) == 0), incident),
+                    (self.numbers(|stream| distance(stream) > 2 * step_ms), None),
+                ]
+            }
+        };
         let search = Search {
             affected: self.numbers(|stream| stream.is_affected),
             chances: Hypergeometric::up_to(self.len()),
-            ln_chance: (CHANCE / tests(candidates.len())).ln(),
+            ln_chance: (CHANCE / (tests(candidates.len()) * periods.len() as f64)).ln(),
         };
-        let mut rest = self.numbers(|_| true);
         let mut findings = Vec::new();
-        while findings.len() < MOST_FINDINGS
-            && let Some(best) = search.best(&candidates, &rest)
-        {
-            let is_same = |(value, set): &&(DimensionValue, BitSet)| {
-                !best.values.contains(&value) && set.and(&rest).is_nearly(&best.streams)
-            };
-            let same = candidates.iter().filter(is_same).map(|(value, _)| value.clone()).collect();
-            rest = rest.without(&best.streams);
-            findings.push(self.finding(&best.values, same, &candidates, step_ms));
+        let mut explained = BitSet::of(self.all.len(), &[]);
+        for (period, incident) in periods {
+            let mut rest = period.without(&explained);
+            while findings.len() < MOST_FINDINGS
+                && let Some(best) = search.best(&candidates, &rest)
+            {
+                let is_same = |(value, set): &&(DimensionValue, BitSet)| {
+                    !best.values.contains(&value) && set.and(&rest).is_nearly(&best.streams)
+                };
+                let same = candidates.iter().filter(is_same).map(|(value, _)| value.clone()).collect();
+                let having = self.having(&best.values, &candidates);
+                rest = rest.without(&having);
+                explained = explained.or(&having);
+                let with_values = period.and(&having);
+                let onset = incident.or_else(|| self.onset(&with_values, step_ms));
+                let began_with = onset.map_or_else(Vec::new, |onset| {
+                    let named = |value: &DimensionValue| best.values.contains(&value);
+                    self.appeared_at(onset, step_ms, &with_values.and(&search.affected), &candidates, named)
+                });
+                let values = best.values.into_iter().cloned().collect();
+                findings.push(self.finding(values, same, began_with, onset, &with_values, &period));
+            }
         }
         findings
     }
@@ -145,24 +178,31 @@ impl Streams {
         BitSet::of(self.all.len(), &numbers.collect::<Vec<_>>())
     }
 
-    /// The figures of some values, over all streams of the range.
+    /// The streams that have all of some values.
+    fn having(&self, values: &[&DimensionValue], candidates: &[(DimensionValue, BitSet)]) -> BitSet {
+        let sets = candidates.iter().filter(|(value, _)| values.contains(&value)).map(|(_, set)| set);
+        sets.fold(self.numbers(|_| true), |all, set| all.and(set))
+    }
+
+    /// The figures of some values, over the streams of a period.
     fn finding(
         &self,
-        values: &[&DimensionValue],
+        values: Vec<DimensionValue>,
         same: Vec<DimensionValue>,
-        candidates: &[(DimensionValue, BitSet)],
-        step_ms: i64,
+        began_with: Vec<DimensionValue>,
+        onset: Option<Onset>,
+        with_values: &BitSet,
+        period: &BitSet,
     ) -> Finding {
-        let sets = candidates.iter().filter(|(value, _)| values.contains(&value)).map(|(_, set)| set);
-        let with_values = sets.fold(self.numbers(|_| true), |all, set| all.and(set));
-        let affected = with_values.and(&self.numbers(|stream| stream.is_affected)).len();
-        let (streams, all_affected, all) = (with_values.len(), self.affected(), self.len());
+        let is_affected = self.numbers(|stream| stream.is_affected);
+        let (streams, affected) = (with_values.len(), with_values.and(&is_affected).len());
+        let (all, all_affected) = (period.len(), period.and(&is_affected).len());
         let (of_affected, of_rest) = ((affected, all_affected), (streams - affected, all - all_affected));
         let (excess_lower, excess_upper) = difference(of_affected, of_rest);
-        let onset = self.onset(&with_values, step_ms);
         Finding {
-            values: values.iter().map(|value| (*value).clone()).collect(),
+            values,
             same,
+            began_with,
             affected,
             streams,
             share_of_affected: affected as f64 / all_affected as f64,
@@ -171,18 +211,45 @@ impl Streams {
             excess_upper,
             since_ms: onset.map(|onset| onset.from),
             until_ms: onset.and_then(|onset| onset.to),
-            cause: self.main_cause(&with_values),
+            cause: self.main_cause(with_values),
         }
+    }
+
+    /// Values that first appeared when the affected streams became frequent, and that most of them have.
+    fn appeared_at(
+        &self,
+        onset: Onset,
+        step_ms: i64,
+        affected: &BitSet,
+        candidates: &[(DimensionValue, BitSet)],
+        is_named: impl Fn(&DimensionValue) -> bool,
+    ) -> Vec<DimensionValue> {
+        let near = onset.from - step_ms..=onset.from + step_ms;
+        let appeared = |(value, set): &&(DimensionValue, BitSet)| {
+            let numbered = (0..).zip(&self.all).filter(|(number, _)| set.contains(*number));
+            let ended = numbered.map(|(_, stream)| step_of(stream, step_ms));
+            let first = ended.min();
+            !is_named(value)
+                && first
+                    .is_some_and(|first| near.contains(&first) && self.came_late(first, set.len(), step_ms))
+                && 2 * set.and(affected).len() > affected.len()
+        };
+        candidates.iter().filter(appeared).map(|(value, _)| value.clone()).collect()
+    }
+
+    /// Whether chance hardly explains that this many streams all came from `first` on.
+    fn came_late(&self, first: i64, streams: u64, step_ms: i64) -> bool {
+        let before = self.all.iter().filter(|stream| step_of(stream, step_ms) < first).count() as f64;
+        streams as f64 * (-before / self.len() as f64).ln_1p() < CHANCE.ln()
     }
 
     /// When streams with the values were affected more often than at other times. If they were so throughout, the time
     /// since which such streams came at all.
     fn onset(&self, with_values: &BitSet, step_ms: i64) -> Option<Onset> {
-        let step_of = |stream: &Stream| stream.ended_ms.div_euclid(step_ms) * step_ms;
         let with_values = (0..).zip(&self.all).filter(|(number, _)| with_values.contains(*number));
         let mut steps: BTreeMap<i64, StepCount> = BTreeMap::new();
         for (_, stream) in with_values {
-            let at = step_of(stream);
+            let at = step_of(stream, step_ms);
             let step = steps.entry(at).or_insert(StepCount { at, bad: 0, total: 0 });
             step.total += 1;
             step.bad += u64::from(stream.is_affected);
@@ -190,11 +257,8 @@ impl Streams {
         let steps: Vec<_> = steps.into_values().collect();
         let appeared = || {
             let first = steps.first()?.at;
-            let before = self.all.iter().filter(|stream| step_of(stream) < first).count() as f64;
-            let streams: u64 = steps.iter().map(|step| step.total).sum();
-            // The chance that so many streams at random times all come after this one.
-            let ln_chance = streams as f64 * (-before / self.len() as f64).ln_1p();
-            (ln_chance < CHANCE.ln()).then_some(Onset { from: first, to: None })
+            let streams = steps.iter().map(|step| step.total).sum();
+            self.came_late(first, streams, step_ms).then_some(Onset { from: first, to: None })
         };
         onset(&steps).or_else(appeared)
     }
@@ -208,6 +272,11 @@ impl Streams {
         let (name, streams) = causes.into_iter().max_by_key(|(_, streams)| *streams)?;
         Some(FindingCause { name, streams })
     }
+}
+
+/// Start of the step in which a stream ended.
+fn step_of(stream: &Stream, step_ms: i64) -> i64 {
+    stream.ended_ms.div_euclid(step_ms) * step_ms
 }
 
 /// What the tests of a search share.
@@ -257,10 +326,14 @@ impl Search {
                 }
             }
         }
-        match singles.into_iter().next() {
-            Some(single) if beats(&best, single.ln_chance) => Some(single),
-            _ => best,
-        }
+        // A single value says the same as a pair of nearly the same streams, and is simpler.
+        let is_simpler = |single: &Best<'_>| {
+            single.ln_chance < self.ln_chance
+                && best.as_ref().is_none_or(|best| {
+                    single.ln_chance < best.ln_chance || single.streams.is_nearly(&best.streams)
+                })
+        };
+        singles.into_iter().find(is_simpler).or(best)
     }
 
     /// Logarithm of the chance of so many affected streams among `streams`, a part of `within`. `None` without an

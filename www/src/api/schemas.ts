@@ -316,8 +316,10 @@ export interface Explanation {
 
 /** A value, or a pair of values, that occurs among the affected streams more often than chance allows. */
 export interface Finding {
-  /** Affected streams with the values. */
+  /** Affected streams with the values, in the time of the finding. */
   affected: number;
+  /** Values that first appeared when the affected streams became frequent, such as a release: most of them have it. */
+  began_with: DimensionValue[];
   /** Most frequent cause among the affected streams with the values. */
   cause?: FindingCause | null;
   /** Interval with 95 % confidence of the first share minus the second. */
@@ -325,16 +327,16 @@ export interface Finding {
   excess_upper: number;
   /** Values of nearly the same streams: the data cannot tell which of them is the reason. */
   same: DimensionValue[];
-  /** Share of the affected streams that have the values. */
+  /** Share of the affected streams of that time that have the values. */
   share_of_affected: number;
-  /** Share of the other streams that have them. */
+  /** Share of the other streams of that time that have them. */
   share_of_rest: number;
   /**
-   * Start of the time in which streams with the values were affected, or came at all. Absent if that is the whole
-   * range.
+   * Start of the time in which streams were affected more often, or those with the values came at all. Absent if that
+   * is the whole range.
    */
   since_ms?: number | null;
-  /** All streams with the values. */
+  /** All streams with the values in that time. */
   streams: number;
   /** End of that time. Absent if it lasts until the end of the range. */
   until_ms?: number | null;

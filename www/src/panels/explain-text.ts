@@ -14,11 +14,22 @@ export function valueText({ dimension, value }: DimensionValue): string {
 export const valuesText = (values: readonly DimensionValue[]): string => values.map(valueText).join(" with ");
 
 /** A sentence for the verdict if one finding explains most of the affected streams, else nothing. */
-export function clearFinding({ of, findings, affected }: Explanation): string | null {
-  const [first] = findings;
-  if (!first || first.share_of_affected < MOST || affected < FEW) return null;
-  const since = isKnown(first.since_ms) ? `, since ${timeOfDay(first.since_ms).slice(0, 5)}` : "";
-  return `${percent(first.share_of_affected)} of the ${AFFECTED[of]} streams are ${valuesText(first.values)}${since}.`;
+export function clearFinding({ of, findings: [first] }: Explanation): string | null {
+  if (!first || first.share_of_affected < MOST || first.affected < FEW) return null;
+  const share = `${percent(first.share_of_affected)} of the ${AFFECTED[of]} streams are ${valuesText(first.values)}`;
+  const { since_ms: since, until_ms: until } = first;
+  if (!isKnown(since)) return `${share}.`;
+  const time = isKnown(until) ? `From ${clock(since)} to ${clock(until)}` : `Since ${clock(since)}`;
+  return `${time}, ${share}.${beganText(first)}`;
+}
+
+const clock = (at: number): string => timeOfDay(at).slice(0, 5);
+
+/** ` Release v42 appeared then.`, or nothing. */
+export function beganText({ began_with: values }: Finding): string {
+  if (values.length === 0) return "";
+  const text = values.map(valueText).join(" and ");
+  return ` ${text[0]?.toUpperCase()}${text.slice(1)} appeared then.`;
 }
 
 /** When a finding began and ended. */

@@ -9,7 +9,7 @@ import { GLOSSARY } from "../api/glossary";
 import { explainedOf, explanation, setFilter, setGroupBy, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { Term } from "../ui/term";
-import { AFFECTED, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
+import { AFFECTED, beganText, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
 
 const OPTIONS: readonly { value: Affected; label: string }[] = [
   { value: "slow", label: "slow" },
@@ -109,6 +109,7 @@ function Row({ finding, today, to }: { finding: Finding; today: number; to: numb
         ) : (
           time
         )}
+        {beganText(finding) && <small class="share"> {beganText(finding)}</small>}
       </td>
     </tr>
   );

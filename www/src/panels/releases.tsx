@@ -101,7 +101,7 @@ function Share({ ratio, difference, higherIsBetter }: ShareProps) {
       {percent(ratio)}
       {differenceText(difference, signedPoints) !== null && (
         <small class="share">
-          {" "}
+          {"\u00a0"}
           <Change difference={difference} format={signedPoints} higherIsBetter={higherIsBetter} />
         </small>
       )}

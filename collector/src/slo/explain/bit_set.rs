@@ -26,6 +26,10 @@ impl BitSet {
         Self(self.0.iter().zip(&other.0).map(|(one, other)| one & other).collect())
     }
 
+    pub(super) fn or(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(one, other)| one | other).collect())
+    }
+
     pub(super) fn without(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(one, other)| one & !other).collect())
     }
