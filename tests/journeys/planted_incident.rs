@@ -59,6 +59,8 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
     let browser = Browser::start().await?;
     browser.page.goto(&format!("{}/?site=shop", collector.url)).await?;
     state(&browser, "ready").await?;
+    // It is asked for once the figures are there.
+    shown(&browser, "[data-clear-finding]").await?;
     let quoted = text(&browser, "[data-clear-finding]").await?;
     for fact in ["Release v42 appeared then", "browser firefox", &clock(&browser, since_ms_of_finding).await?]
     {
@@ -143,8 +145,9 @@ fn one_of<'a>(words: &[&'a str], number: u32, step: f64) -> &'a str {
     words[(share * words.len() as f64) as usize]
 }
 
-/// Browsers of the streams in turns. Half are Firefox, so that the site's p95 shows the incident.
-const BROWSERS: [&str; 4] = ["firefox", "chrome", "firefox", "safari"];
+/// Browsers of the streams in turns. Most are Firefox, so that the site is clearly worse than those of the demo.
+const BROWSERS: [&str; 8] =
+    ["firefox", "firefox", "firefox", "chrome", "firefox", "firefox", "firefox", "firefox"];
 
 /// A moment as the page writes it: the time of day.
 async fn clock(browser: &Browser, at_ms: i64) -> Result<String> {
