@@ -40,7 +40,7 @@ async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
     let start_again = clickhouse.stop().await?;
     let comes_back = Instant::now() + AWAY;
     within_a_minute(both.send(2)).await?;
-    let refused = both.cluster[0].get("/v1/summary").await.err().context("nobody can answer")?;
+    let refused = both.cluster[0].get("/v1/summary").await.err().context("no collector can answer")?;
     ensure!(refused.to_string().contains("503"), "{refused}");
     // Meanwhile each settles what it has, and cannot know that revisions are elsewhere.
     eventually("what is open to be settled", || async {
@@ -173,7 +173,7 @@ async fn filters_with_quotes_and_backslashes_find_their_streams() -> Result<()> 
     Ok(())
 }
 
-/// Three streams of another collector, from nobody knows where, and one of its own.
+/// Three streams of another collector, from an unknown country, and one of its own.
 async fn all_is_there(collector: &Collector) -> Result<()> {
     for (filter, streams) in [
         ("country=unknown&model=m", 3),

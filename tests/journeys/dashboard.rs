@@ -62,7 +62,7 @@ async fn the_dashboard_counts_a_stream() -> Result<()> {
     browser.close().await
 }
 
-/// Nine of ten users wait 300 ms and one waits 5 s: a mean of 770 ms would say that nobody waits as long as this.
+/// Nine of ten users wait 300 ms and one waits 5 s: a mean of 770 ms is a wait that no user had.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_headline_shows_a_mean() -> Result<()> {
     let data = tempfile::tempdir()?;

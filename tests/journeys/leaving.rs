@@ -33,7 +33,7 @@ async fn left(engine: Engine) -> Result<()> {
         })
         .await?;
     }
-    // What nobody had read was not abandoned: of it nothing was ever seen.
+    // A stream that was never read is not abandoned: nothing of it was observed.
     let (unread, read): (Vec<_>, Vec<_>) =
         stage.collector.streams().await?.into_iter().partition(|report| report.chunks == 0);
     ensure!(unread.iter().all(|report| report.outcome == Outcome::Unobserved), "{unread:#?}");

@@ -76,8 +76,8 @@ async fn carry(mut near: TcpStream, collector: String) -> io::Result<()> {
 
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
-/// Two workers read to the end; one closes itself in the middle, once the probe has told of the first token:
-/// before that, its Wasm may not be there yet, and what nobody parsed has no token.
+/// Two workers read to the end; one closes itself in the middle, once the probe has reported the first token:
+/// before that, its Wasm may not be there yet, and unparsed bytes have no token.
 const READ_IN_WORKERS: &str = "
     const source = useCase => URL.createObjectURL(new Blob([`
         import { start } from '${args[0]}/llm-rum-worker.mjs';

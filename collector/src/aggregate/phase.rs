@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_nobody_told_is_absent() {
+    fn an_unreported_phase_is_absent() {
         let bare = StreamReport { ttft_ms: Some(900.0), ..StreamReport::new("0") };
         assert_eq!(phases(&bare), [None; 9]);
         let without_token = StreamReport { ttft_ms: None, ttfv_ms: None, ttfp_ms: None, ..told() };

@@ -169,15 +169,10 @@ fn grouped_streams(
     let mut stats: BTreeMap<String, WindowStats> = BTreeMap::new();
     let kept_since_ms = each_kept(store, range, filter, config, |stream, judgement| {
         let value = (by.value)(stream.report).unwrap_or(UNKNOWN);
-        let group = match stats.contains_key(value) || stats.len() < MOST_VALUES {
-            true => value,
-            // Pages choose some of the values.
-            false => OTHER,
-        };
-        match stats.get_mut(group) {
-            Some(stats) => stats.add(stream.report, judgement),
-            None => stats.entry(group.to_owned()).or_default().add(stream.report, judgement),
-        }
+        // Pages choose some of the values.
+        let is_counted = stats.len() < MOST_VALUES || stats.contains_key(value);
+        let group = if is_counted { value } else { OTHER };
+        stats.entry(group.to_owned()).or_default().add(stream.report, judgement);
     })?;
     Ok(Grouped { stats, kept_since_ms })
 }

@@ -19,8 +19,8 @@ impl InFlightSteps {
         Self { range, step_ms, ms: vec![0.0; range.steps(step_ms)] }
     }
 
-    /// Whether the windows of such steps are single minutes. Of longer ones, nobody knows which minutes their streams
-    /// were in flight, and it hardly matters.
+    /// Whether the windows of such steps are single minutes. Of longer ones, the minutes in which their streams were
+    /// in flight are unknown, and hardly matter.
     const fn has_minutes(step_ms: i64) -> bool {
         step_ms < ROLLUP_MINUTES[0] * MINUTE_MS
     }

@@ -18,6 +18,7 @@ use super::state::ApiState;
 use crate::aggregate::judgement::Judgement;
 use crate::http::error::ApiError;
 use crate::stats::binomial::{difference, quantile_ranks};
+use crate::stats::onset::appeared_late;
 use crate::store::backend::Backend;
 use crate::store::filter::Filter;
 use crate::store::query::KeptStream;
@@ -45,7 +46,7 @@ struct Release {
     first_ms: i64,
     /// End of its last stream in the range.
     last_ms: i64,
-    /// Whether its first stream came after the range began and after other streams of the site.
+    /// Whether the release appeared within the range. False if it has too few streams to tell.
     is_new: bool,
     streams: u64,
     /// Median time to first visible token. Absent without a value.
@@ -55,7 +56,7 @@ struct Release {
     goodput: Ratio,
     /// Streams that their users left or stopped before the first visible token, of all that were observed.
     abandonment: Ratio,
-    /// The release of the same site whose first stream came before. Absent for the oldest.
+    /// A new release minus the one that most of the site's 100 streams before it had. Absent without such a release.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared_to: Option<Comparison>,
 }
@@ -101,19 +102,11 @@ pub(crate) async fn releases(
     let config = state.config.clone();
     let read = move |store: &Backend<'_>| {
         let mut sites: BTreeMap<String, Site> = BTreeMap::new();
-        let mut without_release = 0;
         let kept_since_ms = each_kept(store, range, &filter, &config, |stream, judgement| {
             let site = stream.report.site.as_deref().unwrap_or_default();
-            let site = match sites.get_mut(site) {
-                Some(site) => site,
-                None => sites.entry(site.to_owned()).or_default(),
-            };
-            site.first_ms = site.first_ms.min(stream.received_ms);
-            match stream.report.page.as_ref().and_then(|page| page.release.as_deref()) {
-                Some(release) => site.add(release, stream, judgement),
-                None => without_release += 1,
-            }
+            sites.entry(site.to_owned()).or_default().add(stream, judgement);
         })?;
+        let without_release = sites.values().map(Site::without_release).sum();
         let mut releases: Vec<_> = sites.into_iter().flat_map(|(name, site)| site.compared(&name)).collect();
         releases.sort_by_key(|release| Reverse(release.first_ms));
         releases.truncate(MOST_RELEASES);
@@ -122,50 +115,62 @@ pub(crate) async fn releases(
     Ok(Json(state.reader.run(read).await?).into_response())
 }
 
+/// Streams of a site.
+#[derive(Default)]
 struct Site {
-    first_ms: i64,
+    /// End and release of each stream.
+    streams: Vec<(i64, Option<String>)>,
     by_release: BTreeMap<String, Counts>,
 }
 
-impl Default for Site {
-    fn default() -> Self {
-        Self { first_ms: i64::MAX, by_release: BTreeMap::new() }
-    }
-}
-
 impl Site {
-    fn add(&mut self, release: &str, stream: &KeptStream<'_>, judgement: Judgement) {
-        if !self.by_release.contains_key(release) {
-            // Pages choose the names: further ones are left out.
-            if self.by_release.len() >= MOST_COUNTED {
-                return;
-            }
-            self.by_release.insert(release.to_owned(), Counts::default());
-        }
-        if let Some(counts) = self.by_release.get_mut(release) {
-            counts.add(stream, judgement);
+    fn add(&mut self, stream: &KeptStream<'_>, judgement: Judgement) {
+        let release = stream.report.page.as_ref().and_then(|page| page.release.as_deref());
+        self.streams.push((stream.received_ms, release.map(str::to_owned)));
+        let Some(release) = release else { return };
+        // Pages choose the names: further ones are left out.
+        if self.by_release.len() < MOST_COUNTED || self.by_release.contains_key(release) {
+            self.by_release.entry(release.to_owned()).or_default().add(stream, judgement);
         }
     }
 
-    fn compared(self, site: &str) -> Vec<Release> {
-        let mut in_order: Vec<_> = self.by_release.into_iter().collect();
-        in_order.iter_mut().for_each(|(_, counts)| counts.waits_ms.sort_by(f64::total_cmp));
-        in_order.sort_by_key(|(_, counts)| counts.first_ms);
-        let before = [None].into_iter().chain(in_order.iter().map(Some));
-        let release = |((release, counts), before): (&(String, Counts), Option<&(String, Counts)>)| Release {
-            site: site.to_owned(),
-            release: release.clone(),
-            first_ms: counts.first_ms,
-            last_ms: counts.last_ms,
-            is_new: counts.first_ms > self.first_ms,
-            streams: counts.streams,
-            ttfv_p50_ms: counts.median(),
-            integrity: counts.integrity.ratio(),
-            goodput: counts.goodput.ratio(),
-            abandonment: counts.abandonment.ratio(),
-            compared_to: before.map(|(release, before)| counts.compared_to(release, before)),
+    fn without_release(&self) -> u64 {
+        self.streams.iter().filter(|(_, release)| release.is_none()).count() as u64
+    }
+
+    fn compared(mut self, site: &str) -> Vec<Release> {
+        self.streams.sort_unstable_by_key(|(ended_ms, _)| *ended_ms);
+        self.by_release.values_mut().for_each(|counts| counts.waits_ms.sort_by(f64::total_cmp));
+        let release = |(release, counts): (&String, &Counts)| {
+            let earlier = self.streams.partition_point(|(ended_ms, _)| *ended_ms < counts.first_ms);
+            let is_new = appeared_late(counts.streams, earlier as u64, self.streams.len() as u64, CHANCE);
+            let before = is_new.then(|| self.most_frequent_before(earlier)).flatten();
+            Release {
+                site: site.to_owned(),
+                release: release.clone(),
+                first_ms: counts.first_ms,
+                last_ms: counts.last_ms,
+                is_new,
+                streams: counts.streams,
+                ttfv_p50_ms: counts.median(),
+                integrity: counts.integrity.ratio(),
+                goodput: counts.goodput.ratio(),
+                abandonment: counts.abandonment.ratio(),
+                compared_to: before.map(|(release, before)| counts.compared_to(release, before)),
+            }
         };
-        in_order.iter().zip(before).map(release).collect()
+        self.by_release.iter().map(release).collect()
+    }
+
+    /// The release of most of the streams just before the stream with this number.
+    fn most_frequent_before(&self, number: usize) -> Option<(&str, &Counts)> {
+        let mut streams: BTreeMap<&str, u32> = BTreeMap::new();
+        let just_before = &self.streams[number.saturating_sub(JUST_BEFORE)..number];
+        for release in just_before.iter().filter_map(|(_, release)| release.as_deref()) {
+            *streams.entry(release).or_default() += 1;
+        }
+        let (release, _) = streams.into_iter().max_by_key(|(_, streams)| *streams)?;
+        Some((release, self.by_release.get(release)?))
     }
 }
 
@@ -254,3 +259,9 @@ const MOST_RELEASES: usize = 50;
 
 /// Most releases of a site that are counted.
 const MOST_COUNTED: usize = 500;
+
+/// The streams before a new release among which the release before it is looked for.
+const JUST_BEFORE: usize = 100;
+
+/// Chance that a release is called new although it was in use from the start.
+const CHANCE: f64 = 0.001;

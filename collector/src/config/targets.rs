@@ -276,7 +276,7 @@ pub(crate) const PROFILES: [(&str, Targets); 4] = [
 ];
 
 /// Profiles that only a table of targets can name. `chat-strict` is `chat` for users who expect an answer at once,
-/// `completion` is `coding` for text that appears while somebody types.
+/// `completion` is `coding` for text that appears while the user types.
 const STRICT_PROFILES: [(&str, Targets); 2] = [
     (
         "chat-strict",

@@ -316,7 +316,7 @@ mod tests {
         let queue = queue();
         assert!(matches!(enter(&queue), Entered::Leads(_)));
         assert!(matches!(enter(&queue), Entered::Waits(_)));
-        let group = queue.lead().expect("nobody writes");
+        let group = queue.lead().expect("no write is in progress");
         assert_eq!(group.frames.len(), 2);
         assert!(matches!(enter(&queue), Entered::Leads(_)), "the next group has a leader of its own");
         assert!(queue.wrote(group, Some(0), true).is_none(), "who has yet to let others go first");
@@ -328,10 +328,10 @@ mod tests {
     fn the_writer_continues_with_the_next_group() {
         let queue = queue();
         assert!(matches!(enter(&queue), Entered::Leads(_)));
-        let group = queue.lead().expect("nobody writes");
+        let group = queue.lead().expect("no write is in progress");
         assert!(matches!(enter(&queue), Entered::Leads(_)));
-        assert!(queue.lead().is_none(), "somebody writes");
-        let next = queue.wrote(group, Some(0), true).expect("it is nobody's");
+        assert!(queue.lead().is_none(), "a write is in progress");
+        let next = queue.wrote(group, Some(0), true).expect("no other task leads");
         assert_eq!(next.frames.len(), 1);
         assert!(queue.wrote(next, Some(0), true).is_none());
         assert_eq!(queue.take(Instant::now()).written.len(), 2);

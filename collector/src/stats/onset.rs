@@ -43,6 +43,12 @@ pub(crate) fn onset(steps: &[StepCount]) -> Option<Onset> {
     (is_clear && is_large).then_some(Onset { from: steps[first].at, to })
 }
 
+/// Whether streams appeared only after the `earlier` first ones of `all`: chance puts them all behind those with less than
+/// `chance`.
+pub(crate) fn appeared_late(streams: u64, earlier: u64, all: u64, chance: f64) -> bool {
+    streams as f64 * (-(earlier as f64) / all.max(1) as f64).ln_1p() < chance.ln()
+}
+
 /// The bounds of the contiguous values with the largest sum. `None` if no value is positive.
 fn largest_sum(values: impl Iterator<Item = f64>) -> Option<(usize, usize)> {
     let (mut best, mut best_at) = (0.0, None);
@@ -66,7 +72,7 @@ fn lower(count: u64, all: u64) -> f64 {
 
 /// With fewer streams outside, nothing says that it was ever better.
 const FEWEST_OUTSIDE: u64 = 20;
-/// A share that is higher by less is no event that somebody looks for.
+/// Smallest ratio of the shares inside and outside. A smaller rise is no incident.
 const LEAST_RATIO: f64 = 2.0;
 
 #[cfg(test)]

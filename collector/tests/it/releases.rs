@@ -16,11 +16,12 @@ fn of_release(first: u128, release: &str, ttft_ms: f64, failing: u128) -> Vec<St
     (first..first + 100).map(report).collect()
 }
 
+/// Sends each batch after the one before it was counted.
 async fn counted(collector: &TestCollector, batches: &[Vec<StreamReport>]) {
-    for batch in batches {
+    for (at, batch) in batches.iter().enumerate() {
         collector.report(batch).await;
+        collector.until("/v1/summary", |summary| summary["streams"] == 100 * (at + 1)).await;
     }
-    collector.until("/v1/summary", |summary| summary["streams"] == 100 * batches.len()).await;
 }
 
 fn includes_zero(difference: &Value) -> bool {
@@ -61,4 +62,44 @@ async fn equal_releases_show_no_difference() {
     }
     let none = collector.json("/v1/releases?model=gpt-4").await;
     assert_eq!((&none["releases"], &none["without_release"]), (&json!([]), &0.into()));
+}
+
+#[tokio::test]
+async fn releases_in_use_throughout_are_not_new() {
+    let collector = TestCollector::new();
+    let both = |first: u128| {
+        let mut batch = of_release(first, "v41", 300.0, 1_000);
+        batch.iter_mut().skip(40).for_each(|report| {
+            report.page = Some(Page { release: Some("v42".to_owned().into()), ..Page::default() });
+        });
+        batch
+    };
+    counted(&collector, &[both(1), both(101), of_release(201, "v43", 300.0, 1_000)]).await;
+    let answer = collector.json("/v1/releases").await;
+    let of = |name: &str| {
+        answer["releases"].as_array().unwrap().iter().find(|one| one["release"] == name).unwrap()
+    };
+    for old in ["v41", "v42"] {
+        assert_eq!(
+            (&of(old)["is_new"], &of(old)["compared_to"]),
+            (&false.into(), &Value::Null),
+            "{answer:#}"
+        );
+    }
+    // Of the streams before, v42 has 60 in 100.
+    assert_eq!(
+        (&of("v43")["is_new"], &of("v43")["compared_to"]["release"]),
+        (&true.into(), &"v42".into()),
+        "{answer:#}"
+    );
+}
+
+#[tokio::test]
+async fn a_release_is_compared_with_the_last_one_before() {
+    let collector = TestCollector::new();
+    let of = |first, release| of_release(first, release, 300.0, 1_000);
+    counted(&collector, &[of(1, "v1"), of(101, "v1"), of(201, "v2"), of(301, "v3")]).await;
+    let answer = collector.json("/v1/releases").await;
+    let compared = |at: usize| &answer["releases"][at]["compared_to"]["release"];
+    assert_eq!((compared(0), compared(1)), (&"v2".into(), &"v1".into()), "{answer:#}");
 }

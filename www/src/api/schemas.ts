@@ -759,13 +759,13 @@ export interface RefusedSender {
 export interface Release {
   /** Streams that their users left or stopped before the first visible token, of all that were observed. */
   abandonment: Ratio;
-  /** The release of the same site whose first stream came before. Absent for the oldest. */
+  /** A new release minus the one that most of the site's 100 streams before it had. Absent without such a release. */
   compared_to?: ReleaseComparison | null;
   /** End of its first stream in the range. */
   first_ms: number;
   goodput: Ratio;
   integrity: Ratio;
-  /** Whether its first stream came after the range began and after other streams of the site. */
+  /** Whether the release appeared within the range. False if it has too few streams to tell. */
   is_new: boolean;
   /** End of its last stream in the range. */
   last_ms: number;

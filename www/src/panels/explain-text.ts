@@ -1,9 +1,6 @@
 /** Sentences about what some streams have in common. */
-import type { Affected, DimensionValue, Explanation, Finding } from "../api/schemas";
+import type { DimensionValue, Explanation, Finding } from "../api/schemas";
 import { configuredPercent, count, dateTime, humanize, isKnown, percent, plural, timeOfDay, valueLabel } from "../format";
-
-/** Completes "the … streams". */
-export const AFFECTED: Record<Affected, string> = { slow: "slow", failed: "failed", abandoned: "abandoned" };
 
 /** `release v42`. */
 export function valueText({ dimension, value }: DimensionValue): string {
@@ -16,7 +13,7 @@ export const valuesText = (values: readonly DimensionValue[]): string => values.
 /** A sentence for the verdict if one finding explains most of the affected streams, else nothing. */
 export function clearFinding({ of, findings: [first] }: Explanation): string | null {
   if (!first || first.share_of_affected < MOST || first.affected < FEW) return null;
-  const share = `${percent(first.share_of_affected)} of the ${AFFECTED[of]} streams are ${valuesText(first.values)}`;
+  const share = `${percent(first.share_of_affected)} of the ${of} streams are ${valuesText(first.values)}`;
   const { since_ms: since, until_ms: until } = first;
   if (!isKnown(since)) return `${share}.`;
   const time = isKnown(until) ? `From ${clock(since)} to ${clock(until)}` : `Since ${clock(since)}`;
@@ -43,7 +40,7 @@ export function timeText({ since_ms: since, until_ms: until }: Finding, today: n
 /** What was compared, and how sure the result is. */
 export function explanationCaption(answer: Explanation, today: number): string {
   const { of, streams, affected, findings, kept_since_ms: since, confidence } = answer;
-  const compared = `Compared: ${plural(streams, "stream")}, ${count(affected)} ${AFFECTED[of]}.`;
+  const compared = `Compared: ${plural(streams, "stream")}, ${count(affected)} ${of}.`;
   const kept = isKnown(since) ? ` Single streams are kept since ${dateTime(since, today)}.` : "";
   const sure = ` If the streams did not differ, nothing would be listed in ${configuredPercent(confidence)} of the cases.`;
   const none = affected === 0 ? "" : " No value is more frequent among them than chance allows.";

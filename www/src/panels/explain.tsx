@@ -9,7 +9,7 @@ import { GLOSSARY } from "../api/glossary";
 import { explainedOf, explanation, setFilter, setGroupBy, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { Term } from "../ui/term";
-import { AFFECTED, beganText, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
+import { beganText, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
 
 const OPTIONS: readonly { value: Affected; label: string }[] = [
   { value: "slow", label: "slow" },
@@ -23,7 +23,7 @@ export function Explain({ result }: { result: AsyncResult<Explanation> }) {
     <section class="explain" id="explain" data-explain={of} aria-labelledby="explain-title">
       <div class="figure-head">
         <h2 id="explain-title">
-          <Term meaning={GLOSSARY[`${of} stream`]}>What the {AFFECTED[of]} streams have in common</Term>
+          <Term meaning={GLOSSARY[`${of} stream`]}>What the {of} streams have in common</Term>
         </h2>
         <SegmentedControl<Affected>
           legend="Streams to explain"
@@ -50,13 +50,13 @@ function Findings({ answer }: { answer: Explanation }) {
             <tr>
               <th scope="col">In common</th>
               <th scope="col" class="number">
-                Of the {AFFECTED[answer.of]}
+                Of the {answer.of}
               </th>
               <th scope="col" class="number">
                 Of the others
               </th>
               <th scope="col" class="number mid">
-                Streams
+                Affected of all
               </th>
               <th scope="col" class="mid">
                 Cause

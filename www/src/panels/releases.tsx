@@ -22,7 +22,7 @@ export function Releases({ result }: { result: AsyncResult<ReleasesAnswer> }) {
           <tr>
             <th scope="col">Release</th>
             <th scope="col" class="mid">
-              First stream
+              Appeared
             </th>
             <th scope="col" class="number">
               Streams
@@ -51,7 +51,8 @@ export function Releases({ result }: { result: AsyncResult<ReleasesAnswer> }) {
         </tbody>
       </table>
       <p class="caption">
-        Change: 95 % confidence interval against the release before; “none shown” if it includes zero.
+        Appeared: absent for a release in use from the start, or with too few streams to tell. Change: 95 % confidence
+        interval against the release before; “none shown” if it includes zero.
         {without > 0 && ` ${plural(without, "stream")} without a release.`}
         {isKnown(since) && ` Single streams are kept since ${dateTime(since, today)}.`}
       </p>
@@ -67,7 +68,7 @@ function Row({ release: one, today, hasSites }: { release: Release; today: numbe
         {hasSites && `${one.site} `}
         {one.release}
       </td>
-      <td class="mid">{one.is_new ? dateTime(one.first_ms, today) : "before the range"}</td>
+      <td class="mid">{one.is_new ? dateTime(one.first_ms, today) : "–"}</td>
       <td class="number">{count(one.streams)}</td>
       <td class="number strong">{columnDuration(one.ttfv_p50_ms)}</td>
       <td class="number">
