@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::bit_set::BitSet;
+use super::finding::{DimensionValue, Finding, FindingCause};
 use super::search::{Best, CHANCE, Candidate, FEWEST};
-use super::{DimensionValue, Finding, FindingCause, Stream, Streams};
+use super::streams::{Stream, Streams};
 use crate::stats::binomial::difference;
 use crate::stats::onset::{Onset, StepCount, appeared_late, onset};
 

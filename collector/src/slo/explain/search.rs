@@ -1,7 +1,7 @@
 //! Searches for the value, or pair of values, whose excess among the affected streams chance explains least.
 
-use super::DimensionValue;
 use super::bit_set::BitSet;
+use super::finding::DimensionValue;
 use crate::stats::hypergeometric::Hypergeometric;
 
 /// A value, and all streams that have it.

@@ -1,5 +1,7 @@
 //! Worlds of random streams, with and without an incident.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// A small random generator (SplitMix64), so that each world can be made again from its number.
