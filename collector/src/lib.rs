@@ -2,7 +2,7 @@
 //! metrics. The modules below are its layers, listed in the order in which a report passes through them.
 //!
 //! `ingest` checks a request and validates its reports, `journal` writes them to disk before the response,
-//! `aggregate` counts them, `store` keeps the counts, `api` and `export` read them from the store.
+//! `aggregate` counts them, `rows` makes tables of single streams, `store` keeps the counts, `api` and `export` read them from the store.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
@@ -21,6 +21,8 @@ mod ingest;
 mod journal;
 
 mod aggregate;
+
+mod rows;
 
 mod store;
 

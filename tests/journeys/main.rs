@@ -31,6 +31,7 @@ mod recomputed;
 mod returning;
 mod scenarios;
 mod sending;
+mod stream_export;
 mod transports;
 mod unseen;
 mod untouched;

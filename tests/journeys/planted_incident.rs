@@ -79,7 +79,7 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
 }
 
 /// Streams of the last hour as the demo has them. One of its providers has an incident of its own.
-async fn demo_history() -> Result<Vec<u8>> {
+pub(super) async fn demo_history() -> Result<Vec<u8>> {
     let arguments = ["history", "--minutes", "60", "--streams", "1500"];
     let history = Command::new(binary("demo-site")).args(arguments).output().await?;
     ensure!(history.status.success(), "{}", String::from_utf8_lossy(&history.stderr));
@@ -163,7 +163,7 @@ const MINUTE_MS: i64 = 60_000;
 const INCIDENT_MINUTES: i64 = 22;
 
 /// The sites of the demo, and the one with the incident.
-const CONFIG: &str = r#"
+pub(super) const CONFIG: &str = r#"
     [[sites]]
     name = "helpdesk"
     keys = ["helpdesk"]

@@ -24,7 +24,7 @@ struct Layers {
 const LAYERS: [Layers; 4] = [
     Layers {
         folder: "collector/src",
-        order: "main healthcheck lib fuzzing cli server export api notify slo stats store aggregate ingest journal \
+        order: "main healthcheck lib fuzzing cli server export api notify slo stats store rows aggregate ingest journal \
                 http report config time background_thread",
     },
     Layers {

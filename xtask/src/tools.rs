@@ -154,6 +154,12 @@ fn is_root() -> Result<bool> {
 }
 
 const GECKODRIVER_VERSION: &str = "0.37.1";
-/// A schema fuzzer, ClickHouse's engine, and the schemas of Kubernetes.
-const PYTHON_PACKAGES: [&str; 3] =
-    ["schemathesis==4.32.5", "chdb-core==26.9.0", "kubernetes-validate==1.37.0"];
+/// A schema fuzzer, ClickHouse's engine, the schemas of Kubernetes, and what reads exported streams.
+const PYTHON_PACKAGES: [&str; 6] = [
+    "schemathesis==4.32.5",
+    "chdb-core==26.9.0",
+    "kubernetes-validate==1.37.0",
+    "duckdb==2.0.1",
+    "pandas==3.1.1",
+    "pyarrow==26.0.1",
+];

@@ -26,7 +26,9 @@ pub(super) fn each_kept(
 ) -> Result<Option<i64>, StoreError> {
     let mut targets: HashMap<[String; 2], Targets> = HashMap::new();
     let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
-    let since_ms = store.each_kept(filter, minutes, |stream| {
+    let mut since_ms = None;
+    let begin = |kept_since_ms| since_ms = kept_since_ms;
+    store.each_kept(filter, minutes, begin, |stream| {
         let key = [Dimension::Site, Dimension::UseCase].map(|dimension| stream.series[dimension].clone());
         let targets =
             targets.entry(key).or_insert_with_key(|[site, use_case]| config.targets(Some(site), use_case));

@@ -23,6 +23,7 @@ use super::releases::{Releases, ReleasesQuery};
 use super::schema::stream;
 use super::session::Session;
 use super::slo::{Alerts, Slo};
+use super::stream_export::{ExportFormat, StreamExportQuery};
 use super::streams::{StreamListQuery, StreamPage};
 use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
@@ -156,6 +157,11 @@ pub fn document() -> Value {
         paths.insert(route.path.to_owned(), route.openapi(&mut generator));
     }
     paths.insert("/v1/streams/{id}".to_owned(), one_stream(&mut generator));
+    for (path, format) in
+        [("/v1/streams.ndjson", ExportFormat::Ndjson), ("/v1/streams.parquet", ExportFormat::Parquet)]
+    {
+        paths.insert(path.to_owned(), stream_export(format));
+    }
     paths.insert("/v1/live".to_owned(), live(&mut generator));
     paths.insert("/v1/session".to_owned(), session(&mut generator));
     paths.insert("/healthz".to_owned(), healthz());
@@ -200,6 +206,15 @@ fn one_stream(generator: &mut SchemaGenerator) -> Value {
     json!({ "get": {
         "summary": "One stream by its id.", "parameters": [id], "responses": answers(&content, &["401", "403", "404", "429"]),
         "security": security(),
+    } })
+}
+
+fn stream_export(format: ExportFormat) -> Value {
+    let content = json!({ format.content_type(): { "schema": { "type": "string", "format": "binary" } } });
+    json!({ "get": {
+        "summary": "All kept streams of a range, as a file. Columns: docs/stream-rows.md.",
+        "parameters": StreamExportQuery::openapi(),
+        "responses": answers(&content, &["400", "401", "403", "429"]), "security": security(),
     } })
 }
 

@@ -37,6 +37,8 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/alerts", get(api::alerts))
         .route("/v1/streams", get(api::streams))
         .route("/v1/streams/{id}", get(api::stream))
+        .route("/v1/streams.ndjson", get(api::streams_ndjson))
+        .route("/v1/streams.parquet", get(api::streams_parquet))
         .route("/v1/accounting", get(api::accounting))
         .route("/v1/refusals", get(api::refusals))
         .route("/v1/live", get(api::live))

@@ -183,19 +183,20 @@ impl Backend<'_> {
         }
     }
 
-    /// Calls `each` with every ended stream of a range of minutes whose report is kept. Returns the time since which all
-    /// are kept, or `None` if none was evicted.
+    /// Calls `begin` with the time since which all reports are kept, or `None` if none was evicted. Then calls `each` with
+    /// every ended stream of a range of minutes whose report is kept.
     pub(crate) fn each_kept(
         &self,
         filter: &Filter,
         minutes: (i64, i64),
+        begin: impl FnOnce(Option<i64>),
         each: impl FnMut(&KeptStream<'_>),
-    ) -> Result<Option<i64>, StoreError> {
+    ) -> Result<(), StoreError> {
         match self {
             Self::File { connection, stream_index } => {
-                stream_index.each_kept(connection, filter, minutes, each)
+                stream_index.each_kept(connection, filter, minutes, begin, each)
             }
-            Self::Cluster(tables) => tables.each_kept(filter, minutes, each),
+            Self::Cluster(tables) => tables.each_kept(filter, minutes, begin, each),
         }
     }
 

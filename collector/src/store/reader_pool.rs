@@ -25,6 +25,8 @@ pub(crate) struct ReaderPool {
     /// Cluster queries have permits of their own: they wait for ClickHouse, and must not block queries to the
     /// file.
     cluster_permits: Arc<Semaphore>,
+    /// Exports have permits of their own: each lasts as long as its client reads, and must not block queries.
+    export_permits: Arc<Semaphore>,
 }
 
 impl ReaderPool {
@@ -36,6 +38,7 @@ impl ReaderPool {
             idle: Arc::default(),
             permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
             cluster_permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+            export_permits: Arc::new(Semaphore::new(MOST_EXPORTS)),
         }
     }
 
@@ -57,7 +60,17 @@ impl ReaderPool {
         }
     }
 
-    /// Runs a query on the calling thread, which may block. It takes no permit: only one background thread calls it.
+    /// Runs a query on a thread that may block. It may last as long as a client reads: such queries wait for one another,
+    /// and other queries do not wait for them.
+    pub(crate) async fn run_export(
+        self: Arc<Self>,
+        query: impl FnOnce(&Backend<'_>) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let permits = self.export_permits.clone();
+        on_a_thread(&permits, move || self.run_here(query)).await
+    }
+
+    /// Runs a query on the calling thread, which may block. It takes no permit: the caller limits its threads.
     pub(crate) fn run_here<T>(
         &self,
         query: impl FnOnce(&Backend<'_>) -> Result<T, StoreError>,
@@ -104,3 +117,6 @@ async fn on_a_thread<T: Send + 'static>(
 
 /// Limit of concurrent queries against the file, and of those against ClickHouse.
 const MOST_QUESTIONS: usize = 4;
+
+/// Limit of concurrent exports. Each holds a row group in memory.
+const MOST_EXPORTS: usize = 2;

@@ -114,15 +114,16 @@ impl StreamIndex {
         Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
     }
 
-    /// Calls `each` with every ended stream of a range of minutes whose report is kept. Returns the time since which all
-    /// are kept, or `None` if none was evicted.
+    /// Calls `begin` with the time since which all reports are kept, or `None` if none was evicted. Then calls `each` with
+    /// every ended stream of a range of minutes whose report is kept.
     pub(crate) fn each_kept(
         &self,
         connection: &Connection,
         filter: &Filter,
         minutes: (i64, i64),
+        begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
-    ) -> Result<Option<i64>, StoreError> {
+    ) -> Result<(), StoreError> {
         let series_in = series_in(connection, filter)?;
         let is_asked = |stream: &Stream| {
             let minute = stream.finalized.map(|counted| i64::from(counted.minute));
@@ -136,6 +137,7 @@ impl StreamIndex {
             let found = streams.from(0).map(|(_, stream)| stream).filter(|stream| is_asked(stream));
             (found.copied().collect::<Vec<_>>(), streams.complete_since_ms())
         };
+        begin(complete_since_ms);
         let mut known: HashMap<SeriesId, Series> = HashMap::new();
         for stream in found {
             // The journal may have just deleted the report.
@@ -150,7 +152,7 @@ impl StreamIndex {
             };
             each(&KeptStream { series, report: &record.report, received_ms: stream.received_ms });
         }
-        Ok(complete_since_ms)
+        Ok(())
     }
 
     /// One stored report, if the filter selects it: from the newest reports or from the samples.

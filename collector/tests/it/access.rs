@@ -11,7 +11,7 @@ use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 const TOKEN: &str = "0123456789abcdef0123";
 const SCRAPER: &str = "scraper-0123456789";
 
-const QUERIES: [&str; 18] = [
+const QUERIES: [&str; 20] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
@@ -26,6 +26,8 @@ const QUERIES: [&str; 18] = [
     "/v1/alerts",
     "/v1/streams",
     "/v1/streams/00000000000000000000000000000001",
+    "/v1/streams.ndjson",
+    "/v1/streams.parquet",
     "/v1/accounting",
     "/v1/refusals",
     "/v1/releases",

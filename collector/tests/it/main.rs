@@ -38,4 +38,5 @@ mod session;
 mod slo;
 mod snippet;
 mod space;
+mod stream_export;
 mod throughput;

@@ -255,36 +255,15 @@ impl ClusterTables {
         Ok(StreamsPage { streams: self.reports(&found[..shown])?, next })
     }
 
-    /// Calls `each` with every ended stream of a range of minutes whose report is published and kept. Returns the time
-    /// since which all collectors keep theirs, or `None` if none was evicted.
+    /// Calls `begin` with the time since which all collectors keep the reports, or `None` if none was evicted. Then calls
+    /// `each` with every ended stream of a range of minutes whose report is published and kept.
     pub(in crate::store) fn each_kept(
         &self,
         filter: &Filter,
         (from, to): (i64, i64),
+        begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
-    ) -> Result<Option<i64>, StoreError> {
-        let mut params = Params::default();
-        let names: Vec<_> = (4..4 + Dimension::COUNT).map(|at| format!("latest.{at}")).collect();
-        let query = format!(
-            "SELECT latest.1, latest.3, [{}]::Array(String) FROM (
-                SELECT argMax((received_ms, is_open, report, {}), (rev, collector, place)) AS latest
-                FROM {} GROUP BY id)
-             WHERE {} AND latest.1 >= {} AND latest.1 < {} AND {}",
-            names.join(", "),
-            columns(Dimension::all()),
-            self.client.table("streams"),
-            self.has_ended("latest.2", "latest.1", time::now_ms()),
-            from * MINUTE_MS,
-            to * MINUTE_MS,
-            in_latest(filter, 4, &mut params),
-        );
-        let answer = self.client.query(&query, &params)?;
-        rows::each(&answer, |(received_ms, report, values): (i64, String, [String; Dimension::COUNT])| {
-            let report: StreamReport = serde_json::from_str(&report)?;
-            let series = Series::new(values.map(rows::meant));
-            each(&KeptStream { series: &series, report: &report, received_ms });
-            Ok(())
-        })?;
+    ) -> Result<(), StoreError> {
         let query = format!(
             "SELECT maxOrNull(since) FROM (
                 SELECT min(received_ms) AS since, min(place) AS first FROM {} GROUP BY collector)
@@ -296,7 +275,31 @@ impl ClusterTables {
             since_ms = found;
             Ok(())
         })?;
-        Ok(since_ms)
+        let mut params = Params::default();
+        let names: Vec<_> = (4..4 + Dimension::COUNT).map(|at| format!("latest.{at}")).collect();
+        let query = format!(
+            "SELECT latest.1, latest.3, [{}]::Array(String) FROM (
+                SELECT argMax((received_ms, is_open, report, {}), (rev, collector, place)) AS latest
+                FROM {} GROUP BY id)
+             WHERE {} AND latest.1 >= {} AND latest.1 < {} AND {}
+             ORDER BY latest.1",
+            names.join(", "),
+            columns(Dimension::all()),
+            self.client.table("streams"),
+            self.has_ended("latest.2", "latest.1", time::now_ms()),
+            from * MINUTE_MS,
+            to * MINUTE_MS,
+            in_latest(filter, 4, &mut params),
+        );
+        let answer = self.client.query(&query, &params)?;
+        begin(since_ms);
+        rows::each(&answer, |(received_ms, report, values): (i64, String, [String; Dimension::COUNT])| {
+            let report: StreamReport = serde_json::from_str(&report)?;
+            let series = Series::new(values.map(rows::meant));
+            each(&KeptStream { series: &series, report: &report, received_ms });
+            Ok(())
+        })?;
+        Ok(())
     }
 
     fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {

@@ -1,0 +1,133 @@
+//! The columns of a stream's row: the fields of its report, then what the collector adds. A field of a group has the
+//! group's name in front, such as `server_ttft_ms`.
+
+use beacon::{Field, Fields, Rule, StreamReport, Value};
+use serde_json::{Map, json};
+
+/// A stream, as a row shows it.
+pub(crate) struct StreamRow<'a> {
+    pub(crate) report: &'a StreamReport,
+    pub(crate) received_ms: i64,
+    /// The country that it is counted under.
+    pub(crate) country: &'a str,
+}
+
+/// A column of the table.
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: ColumnKind,
+}
+
+/// Type of a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    Float,
+    Integer,
+    Flag,
+    Text,
+    /// A list or an object, as JSON.
+    Json,
+    /// Milliseconds since 1970.
+    Time,
+}
+
+/// A value of a row.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    Absent,
+    Float(f64),
+    Integer(i64),
+    Flag(bool),
+    Text(&'a str),
+    Json(String),
+}
+
+/// All columns, in the order of the cells.
+pub(crate) fn columns() -> Vec<Column> {
+    let mut columns = Vec::new();
+    add_columns("", StreamReport::FIELDS, &mut columns);
+    let added = [("received_at", ColumnKind::Time), ("country", ColumnKind::Text)];
+    columns.extend(added.map(|(name, kind)| Column { name: name.to_owned(), kind }));
+    columns
+}
+
+fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
+    for field in fields {
+        let name = format!("{group}{}", field.name);
+        let kind = match field.rule {
+            Rule::Group(inner) => {
+                add_columns(&format!("{name}_"), inner, columns);
+                continue;
+            }
+            Rule::Milliseconds | Rule::Share => ColumnKind::Float,
+            Rule::Count(_) | Rule::Between(..) => ColumnKind::Integer,
+            Rule::Flag => ColumnKind::Flag,
+            Rule::Text(_) | Rule::Name(_) | Rule::Word(..) | Rule::Id | Rule::Collector => ColumnKind::Text,
+            Rule::Histogram | Rule::Defects | Rule::Marks => ColumnKind::Json,
+        };
+        columns.push(Column { name, kind });
+    }
+}
+
+impl StreamRow<'_> {
+    /// Calls `each` with the cell of every column.
+    pub(crate) fn cells(&self, mut each: impl FnMut(Cell<'_>)) {
+        cells(StreamReport::FIELDS, Some(self.report), &mut each);
+        each(Cell::Integer(self.received_ms));
+        each(Cell::Text(self.country));
+    }
+}
+
+/// `group` is `None` if the report has no such group: then all its cells are absent.
+fn cells(fields: &'static [Field], group: Option<&dyn Fields>, each: &mut dyn FnMut(Cell<'_>)) {
+    let mut rest = fields.iter();
+    if let Some(group) = group {
+        group.visit(&mut |present, value| {
+            let skipped = rest.by_ref().take_while(|field| field.number != present.number);
+            skipped.for_each(|field| absent(field, true, each));
+            match (value, present.rule) {
+                (Value::Group(inner), Rule::Group(fields)) => cells(fields, Some(inner), each),
+                (value, _) => each(cell(value)),
+            }
+        });
+    }
+    rest.for_each(|field| absent(field, group.is_some(), each));
+}
+
+/// A flag that is absent is not set, unless its whole group is unknown.
+fn absent(field: &'static Field, in_group: bool, each: &mut dyn FnMut(Cell<'_>)) {
+    match field.rule {
+        Rule::Group(inner) => cells(inner, None, each),
+        Rule::Flag if in_group => each(Cell::Flag(false)),
+        _ => each(Cell::Absent),
+    }
+}
+
+fn cell(value: Value<'_>) -> Cell<'_> {
+    match value {
+        Value::Float(value) => Cell::Float(value),
+        Value::Integer(value) => Cell::Integer(value.cast_signed()),
+        Value::Text(value) => Cell::Text(value),
+        Value::Flag(value) => Cell::Flag(value),
+        Value::Histogram(_) | Value::Defects(_) | Value::List(_) | Value::Group(_) => {
+            Cell::Json(json(value).to_string())
+        }
+    }
+}
+
+fn json(value: Value<'_>) -> serde_json::Value {
+    match value {
+        Value::Float(value) => value.into(),
+        Value::Integer(value) => value.into(),
+        Value::Text(value) => value.into(),
+        Value::Flag(value) => value.into(),
+        Value::Histogram(histogram) => json!(histogram),
+        Value::Defects(defects) => json!(defects),
+        Value::List(list) => list.items().into_iter().map(|item| json(Value::Group(item))).collect(),
+        Value::Group(group) => {
+            let mut object = Map::new();
+            group.visit(&mut |field, value| _ = object.insert(field.name.to_owned(), json(value)));
+            object.into()
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Writes streams as a Parquet file, while it holds one row group in memory.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+
+use super::column::{Cell, Column, ColumnKind, StreamRow, columns};
+
+/// Writes a file of streams.
+pub(crate) struct ParquetWriter<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    /// The values of the row group that is not written yet.
+    columns: Vec<ColumnValues>,
+    rows: usize,
+}
+
+/// Values of a column in a row group.
+struct ColumnValues {
+    /// Those that are present.
+    values: Values,
+    /// For each row: 1 if it has a value, else 0.
+    levels: Vec<i16>,
+}
+
+enum Values {
+    Float(Vec<f64>),
+    Integer(Vec<i64>),
+    Flag(Vec<bool>),
+    Text(Vec<ByteArray>),
+}
+
+impl<W: Write + Send> ParquetWriter<W> {
+    pub(crate) fn new(into: W) -> Result<Self, ParquetError> {
+        let columns = columns();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("llm-rum ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let file = SerializedFileWriter::new(into, schema(&columns)?, Arc::new(properties))?;
+        let columns = columns.iter().map(|column| ColumnValues::new(column.kind)).collect();
+        Ok(Self { file, columns, rows: 0 })
+    }
+
+    pub(crate) fn add(&mut self, row: &StreamRow<'_>) -> Result<(), ParquetError> {
+        let mut columns = self.columns.iter_mut();
+        row.cells(|cell| {
+            let column = columns.next().expect("a row has a cell for each column");
+            column.add(cell);
+        });
+        self.rows += 1;
+        if self.rows < ROWS_IN_GROUP { Ok(()) } else { self.write_group() }
+    }
+
+    /// Writes the rest, and what readers need to find the columns.
+    pub(crate) fn finish(mut self) -> Result<(), ParquetError> {
+        if self.rows > 0 {
+            self.write_group()?;
+        }
+        self.file.close().map(drop)
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for column in &mut self.columns {
+            let mut writer = group.next_column()?.expect("the schema has all columns");
+            column.write(&mut writer)?;
+            writer.close()?;
+        }
+        group.close()?;
+        self.rows = 0;
+        Ok(())
+    }
+}
+
+impl ColumnValues {
+    fn new(kind: ColumnKind) -> Self {
+        let values = match kind {
+            ColumnKind::Float => Values::Float(Vec::new()),
+            ColumnKind::Integer | ColumnKind::Time => Values::Integer(Vec::new()),
+            ColumnKind::Flag => Values::Flag(Vec::new()),
+            ColumnKind::Text | ColumnKind::Json => Values::Text(Vec::new()),
+        };
+        Self { values, levels: Vec::new() }
+    }
+
+    fn add(&mut self, cell: Cell<'_>) {
+        self.levels.push(i16::from(cell != Cell::Absent));
+        match (&mut self.values, cell) {
+            (_, Cell::Absent) => {}
+            (Values::Float(values), Cell::Float(value)) => values.push(value),
+            (Values::Integer(values), Cell::Integer(value)) => values.push(value),
+            (Values::Flag(values), Cell::Flag(value)) => values.push(value),
+            (Values::Text(values), Cell::Text(value)) => values.push(value.into()),
+            (Values::Text(values), Cell::Json(value)) => values.push(value.into_bytes().into()),
+            _ => unreachable!("a cell has the type of its column"),
+        }
+    }
+
+    /// Writes the values and forgets them.
+    fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let levels = Some(self.levels.as_slice());
+        match &mut self.values {
+            Values::Float(values) => {
+                writer.typed::<DoubleType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Integer(values) => {
+                writer.typed::<Int64Type>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Flag(values) => {
+                writer.typed::<BoolType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Text(values) => {
+                writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+        }
+        self.levels.clear();
+        Ok(())
+    }
+}
+
+fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
+    let fields = columns.iter().map(|column| {
+        let (physical, logical) = match column.kind {
+            ColumnKind::Float => (PhysicalType::DOUBLE, None),
+            ColumnKind::Integer => (PhysicalType::INT64, None),
+            ColumnKind::Flag => (PhysicalType::BOOLEAN, None),
+            ColumnKind::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnKind::Json => (PhysicalType::BYTE_ARRAY, Some(LogicalType::Json)),
+            ColumnKind::Time => (PhysicalType::INT64, Some(LogicalType::timestamp(true, TimeUnit::MILLIS))),
+        };
+        let column = Type::primitive_type_builder(&column.name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()?;
+        Ok(Arc::new(column))
+    });
+    let fields = fields.collect::<Result<Vec<_>, ParquetError>>()?;
+    Type::group_type_builder("streams").with_fields(fields).build().map(Arc::new)
+}
+
+/// Rows that are held in memory until they are written: some 10 MB.
+const ROWS_IN_GROUP: usize = 16_384;

@@ -1,0 +1,44 @@
+//! Exported streams in the programs that they are for.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use tests::{Collector, binary};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::planted_incident::{CONFIG, demo_history};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn duckdb_and_pandas_read_the_same_streams_as_json() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = folder.path().join("llm-rum.toml");
+    std::fs::write(&config, CONFIG)?;
+    let config = config.to_str().context("a temporary path is text")?;
+    let data = folder.path().join("data");
+    let mut import = Command::new(binary("llm-rum"))
+        .args(["import", "-", "--config", config, "--data"])
+        .arg(&data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()?;
+    import.stdin.take().context("stdin is piped")?.write_all(&demo_history().await?).await?;
+    ensure!(import.wait().await?.success(), "the import failed");
+
+    let collector = Collector::start_with(&data, &["--config", config]).await?;
+    let file = |name: &str| folder.path().join(name);
+    for name in ["streams.parquet", "streams.ndjson"] {
+        let exported =
+            reqwest::get(format!("{}/v1/{name}?range=6h", collector.url)).await?.error_for_status()?;
+        std::fs::write(file(name), exported.bytes().await?)?;
+    }
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut check = Command::new(here.join("../target/python/bin/python"));
+    check.arg(here.join("stream_rows/check.py")).arg(file("streams.parquet")).arg(file("streams.ndjson"));
+    let checked = check.output().await.context("cannot start Python: `cargo xtask test` installs it")?;
+    let said = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);
+    let streams = said.split(' ').next().and_then(|streams| streams.parse::<u32>().ok());
+    ensure!(checked.status.success() && streams >= Some(1_000), "{said}");
+    Ok(())
+}

@@ -1,0 +1,63 @@
+"""Reads exported streams with DuckDB and pandas, and compares each value with the same streams as JSON."""
+
+import json
+import math
+import sys
+
+import duckdb
+import pandas
+
+parquet, lines = sys.argv[1:]
+GROUPS = ["network_timing", "page_lifecycle", "probe_overhead", "server", "page", "dropped"]
+JSON = ["gaps", "defects", "marks"]
+# JSON leaves these values out.
+DEFAULTS = {"open": False, "rev": 0, "observed": "events", "stalls": 0, "defects": {}}
+GROUP_DEFAULTS = {
+    "page_lifecycle": {"restored": False, "prerendered": False},
+    "dropped": {"queue_full": 0, "send_failed": 0, "refused": 0, "early": 0},
+}
+
+
+def flat(stream):
+    row = {}
+    for name, value in (DEFAULTS | stream).items():
+        if name in GROUPS:
+            fields = GROUP_DEFAULTS.get(name, {}) | value
+            row |= {f"{name}_{field}": inner for field, inner in fields.items()}
+        else:
+            row["received_at" if name == "received_ms" else name] = value
+    return row
+
+
+def is_absent(value):
+    return value is None or value is pandas.NaT or isinstance(value, float) and math.isnan(value)
+
+
+def plain(name, value):
+    if name == "received_at":
+        return int(pandas.Timestamp(value).timestamp() * 1000 + 0.5)
+    return json.loads(value) if name in JSON else value
+
+
+def compare(reader, columns, rows):
+    assert len(rows) == len(expected), (reader, len(rows))
+    for row, stream in zip(rows, expected):
+        values = dict(zip(columns, row))
+        unknown = stream.keys() - values.keys()
+        assert not unknown, (reader, unknown)
+        for name, value in values.items():
+            told = None if is_absent(value) else plain(name, value)
+            assert told == stream.get(name), (reader, name, value, stream.get(name))
+
+
+expected = [flat(json.loads(line)) for line in open(lines)]
+table = duckdb.sql(f"SELECT * REPLACE (epoch_ms(received_at)::BIGINT * 1000000 AS received_at) FROM '{parquet}'")
+compare("DuckDB", table.columns, table.fetchall())
+frame = pandas.read_parquet(parquet)
+compare("pandas", list(frame.columns), frame.astype(object).values.tolist())
+
+question = f"SELECT count(*), max(ttft_ms) FROM '{parquet}' WHERE outcome = 'complete'"
+complete = [stream for stream in expected if stream["outcome"] == "complete"]
+answer = duckdb.sql(question).fetchall()
+assert answer == [(len(complete), max(stream.get("ttft_ms", 0) for stream in complete))], answer
+print(f"{len(expected)} streams of {len(frame.columns)} columns")
