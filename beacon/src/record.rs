@@ -221,7 +221,8 @@ pub fn take_number(from: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn put_text(text: &str, into: &mut Vec<u8>) {
+/// Appends a text, after its length.
+pub fn put_text(text: &str, into: &mut Vec<u8>) {
     put_number(text.len() as u64, into);
     into.extend_from_slice(text.as_bytes());
 }

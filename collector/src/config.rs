@@ -257,8 +257,21 @@ pub struct Store {
     pub windows_hours: u32,
     /// Days for which hourly and daily windows are stored. Longer ranges are read from these. Default 400.
     pub history_days: u32,
+    /// Days for which files of streams are kept. Default 30; 0 writes none. With `clickhouse`, none are written.
+    pub row_files_days: u32,
+    /// Most bytes of all files of streams together; the oldest are deleted first. Default 4294967296.
+    pub row_files_bytes: u64,
+    /// Streams in one file. Fewer make more and smaller files; more take longer until they are in one. Default 65536.
+    pub row_file_streams: u32,
     /// ClickHouse database that combines several collectors. Default none: this collector is alone.
     pub clickhouse: Option<ClickHouse>,
+}
+
+impl Store {
+    /// Whether streams that memory no longer lists are written to files.
+    pub(crate) const fn writes_row_files(&self) -> bool {
+        self.row_files_days > 0 && self.clickhouse.is_none()
+    }
 }
 
 /// ClickHouse database that combines several collectors.
@@ -449,7 +462,16 @@ impl Default for CountryFrom {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { streams_kept: 50_000, samples: 20, windows_hours: 48, history_days: 400, clickhouse: None }
+        Self {
+            streams_kept: 50_000,
+            samples: 20,
+            windows_hours: 48,
+            history_days: 400,
+            row_files_days: 30,
+            row_files_bytes: 4 << 30,
+            row_file_streams: 65_536,
+            clickhouse: None,
+        }
     }
 }
 

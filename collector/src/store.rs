@@ -15,6 +15,7 @@ mod range_cover;
 pub(crate) mod reader;
 pub(crate) mod reader_pool;
 pub(crate) mod rollups;
+pub(crate) mod row_files;
 mod samples;
 mod schema;
 pub(crate) mod stream_index;

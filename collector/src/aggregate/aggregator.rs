@@ -12,6 +12,7 @@ use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRe
 use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::own_edges::OwnEdges;
+use crate::aggregate::row_file::{RowBatch, RowFile, StoredRowFile};
 use crate::aggregate::sampling::{Sampler, StoredSample};
 use crate::aggregate::series::{CumulativeKey, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
@@ -57,6 +58,10 @@ pub(crate) struct Aggregator {
     /// Limit for clean windows and cumulative statistics, after a flush.
     most_kept_bytes: usize,
     samples: Sampler,
+    /// Most streams in a file. `None` if none are written.
+    row_file_streams: Option<usize>,
+    /// A file that the store does not know yet.
+    row_file: Option<RowFile>,
     /// Position in the journal up to which everything is counted.
     counted_up_to: u64,
     pub(crate) counts: Counts,
@@ -70,7 +75,7 @@ impl Aggregator {
             keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
             listed: config.store.streams_kept as usize,
         };
-        let streams = StreamRegistry::new(memory, loaded.streams);
+        let streams = StreamRegistry::new(memory, loaded.remembered_from, loaded.streams);
         Self {
             finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
@@ -83,6 +88,11 @@ impl Aggregator {
             cumulative: WriteBackCache::default(),
             most_kept_bytes: MOST_KEPT_BYTES,
             samples: Sampler::new(config.store.samples as usize),
+            row_file_streams: config
+                .store
+                .writes_row_files()
+                .then_some(config.store.row_file_streams as usize),
+            row_file: None,
             counted_up_to: loaded.counted_up_to,
             counts: loaded.counts,
             config,
@@ -191,14 +201,58 @@ impl Aggregator {
     }
 
     /// Evicts some entries over the age or count limit. Finalizes open streams among them first. `false` once
-    /// no entry is over a limit.
+    /// no entry is over a limit. Entries that wait for a file stay, unless far too many wait.
     pub(crate) fn evict_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
+        if let Some(in_file) = self.row_file_streams {
+            let most = MOST_WAITING.max(2 * in_file);
+            let streams = self.read_streams();
+            if streams.evictable_end(now_ms, most) - streams.first() < most as SeqNo {
+                return Ok(false);
+            }
+        }
         for _ in 0..FORGET_AT_ONCE {
             let evict_next = self.write_streams().evict_next(now_ms);
             let Some(seq) = evict_next else { return Ok(false) };
             self.finalize_one(seq, earlier)?;
         }
         Ok(true)
+    }
+
+    /// The oldest streams that memory need not keep, once they fill a file. The store has all of them.
+    pub(crate) fn next_row_batch<E: StoredState>(
+        &mut self,
+        now_ms: i64,
+        earlier: &E,
+    ) -> Result<Option<RowBatch>, E::Error> {
+        let Some(in_file) = self.row_file_streams else { return Ok(None) };
+        let (first_seq, end_seq) = {
+            let streams = self.read_streams();
+            (streams.first(), streams.evictable_end(now_ms, in_file))
+        };
+        if end_seq - first_seq < in_file as SeqNo {
+            return Ok(None);
+        }
+        for seq in first_seq..end_seq {
+            let is_open = |stream: &Stream| stream.finalized.is_none() && !stream.superseded;
+            if self.read_streams().at(seq).is_some_and(|stream| is_open(&stream)) {
+                self.finalize_one(seq, earlier)?;
+            }
+        }
+        let streams = self.read_streams();
+        let in_batch = streams.from(first_seq).take_while(|(seq, _)| *seq < end_seq);
+        let current = in_batch.map(|(_, stream)| stream).filter(|stream| stream.stands());
+        Ok(Some(RowBatch { first_seq, end_seq, streams: current.copied().collect() }))
+    }
+
+    /// Takes the file of a [batch](Self::next_row_batch). The next flush tells the store, and then its streams are
+    /// forgotten.
+    pub(crate) fn add_row_file(&mut self, file: RowFile) {
+        self.row_file = Some(file);
+    }
+
+    /// Whether there is a file that the store does not know yet.
+    pub(crate) const fn has_row_file(&self) -> bool {
+        self.row_file.is_some()
     }
 
     /// Number of revisions that the store does not have yet.
@@ -215,13 +269,22 @@ impl Aggregator {
     /// [`mark_flushed`](Self::mark_flushed).
     pub(crate) fn changes(&mut self) -> Changes<'_> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        let row_file = self.row_file.as_ref().map(|file| {
+            let revised =
+                |stream: &&Stream| streams.get(stream.id).is_some_and(|(_, latest)| latest.rev != stream.rev);
+            let gone = file.batch.streams.iter().filter(revised).map(|stream| stream.id).collect();
+            StoredRowFile { file, gone }
+        });
         Changes {
             series: self.series.unflushed().collect(),
             windows: self.windows.dirty(),
             cumulative: self.cumulative.dirty(),
             counts: self.counts.unflushed(),
             samples: self.samples.changes(),
-            remembered_from: streams.first(),
+            remembered_from: row_file
+                .as_ref()
+                .map_or(streams.first(), |stored| stored.file.batch.end_seq.max(streams.first())),
+            row_file,
             needs_journal_from: streams
                 .needs_from()
                 .map_or(self.counted_up_to, |from| from.min(self.counted_up_to)),
@@ -237,6 +300,9 @@ impl Aggregator {
         self.series.mark_flushed();
         self.counts.mark_flushed();
         self.samples.mark_flushed(now_ms);
+        if let Some(file) = self.row_file.take() {
+            self.write_streams().evict_before(file.batch.end_seq);
+        }
         let next = self.read_streams().next();
         self.unflushed_from = next;
         self.finalized.clear();
@@ -349,6 +415,9 @@ const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;
 const MOST_KEPT_BYTES: usize = 128 * 1024 * 1024;
 
 const MOST_TARGETS: usize = 1_000;
+
+/// If so many revisions wait because files cannot be written, some are evicted without a file. They take 15 MB.
+const MOST_WAITING: usize = 200_000;
 
 /// Evicting this many takes a tenth of a millisecond.
 const FORGET_AT_ONCE: usize = 512;

@@ -7,6 +7,7 @@ use std::sync::RwLockReadGuard;
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::internal_metrics::{CountKey, Counts};
+use crate::aggregate::row_file::StoredRowFile;
 use crate::aggregate::sampling::SampleChanges;
 use crate::aggregate::series::{CumulativeKey, Series, SeriesId};
 use crate::aggregate::window::{Window, WindowKey};
@@ -25,6 +26,8 @@ pub(crate) struct Changes<'a> {
     pub(crate) counts: Vec<(&'a CountKey, u64)>,
     pub(crate) samples: SampleChanges<'a>,
     pub(crate) revisions: Revisions<'a>,
+    /// A file with the streams that are forgotten now.
+    pub(crate) row_file: Option<StoredRowFile<'a>>,
     /// Revisions before this number are forgotten.
     pub(crate) remembered_from: SeqNo,
     /// The journal before this position is not needed for any revision that is remembered after the write.
@@ -59,6 +62,8 @@ pub(crate) struct LoadedState {
     pub(crate) series: Vec<Series>,
     pub(crate) counts: Counts,
     pub(crate) streams: BTreeMap<SeqNo, Stream>,
+    /// Revisions before this number are forgotten.
+    pub(crate) remembered_from: SeqNo,
     /// Position in the journal up to which everything is counted.
     pub(crate) counted_up_to: u64,
 }

@@ -45,7 +45,7 @@ impl Stream {
     }
 
     /// It is the current revision of its stream, and no peer owns it. Such revisions are listed.
-    const fn stands(&self) -> bool {
+    pub(crate) const fn stands(&self) -> bool {
         !self.superseded && !self.owned_by_peer()
     }
 }
@@ -71,6 +71,16 @@ pub(crate) struct RegistryLimits {
     pub(crate) listed: usize,
 }
 
+impl RegistryLimits {
+    /// Whether the oldest of `held` revisions stays, of which `standing` are current.
+    fn keep(&self, oldest: &Stream, held: usize, standing: usize, now_ms: i64) -> bool {
+        let Self { most, keep_ms, listed } = *self;
+        let is_listed =
+            oldest.stands() && standing <= listed && held <= listed.saturating_mul(MOST_REVISIONS);
+        is_listed || held <= listed || held <= most && oldest.received_ms > now_ms - keep_ms
+    }
+}
+
 /// The recent streams.
 pub(crate) struct StreamRegistry {
     memory: RegistryLimits,
@@ -91,13 +101,17 @@ pub(crate) struct StreamRegistry {
 }
 
 impl StreamRegistry {
-    /// Restores the registry from the store, in order of numbers. Missing numbers belong to superseded
-    /// revisions.
-    pub(crate) fn new(memory: RegistryLimits, stored: impl IntoIterator<Item = (SeqNo, Stream)>) -> Self {
+    /// Restores the registry from the store: the revisions from `first` on, in order of numbers. Missing numbers belong to
+    /// superseded revisions.
+    pub(crate) fn new(
+        memory: RegistryLimits,
+        first: SeqNo,
+        stored: impl IntoIterator<Item = (SeqNo, Stream)>,
+    ) -> Self {
         let mut streams = Self {
             memory,
             revisions: RingBuffer::new(),
-            first: 0,
+            first,
             standing: 0,
             by_id: HashTable::new(),
             hasher: RandomState::new(),
@@ -105,9 +119,6 @@ impl StreamRegistry {
             open_since_ms: HashMap::new(),
         };
         for (seq, stream) in stored {
-            if streams.revisions.len() == 0 {
-                streams.first = seq;
-            }
             while streams.next() < seq {
                 streams.revisions.push_back(Stream { superseded: true, ..stream });
             }
@@ -200,26 +211,46 @@ impl StreamRegistry {
     /// Evicts entries over the age or count limit. Returns the oldest open stream, which must be finalized
     /// first.
     pub(crate) fn evict_next(&mut self, now_ms: i64) -> Option<SeqNo> {
-        while let Some(&oldest) = self.revisions.get(0) {
-            let RegistryLimits { most, keep_ms, listed } = self.memory;
-            let held = self.revisions.len();
-            let is_listed =
-                oldest.stands() && self.standing <= listed && held <= listed.saturating_mul(MOST_REVISIONS);
-            if is_listed || held <= listed || held <= most && oldest.received_ms > now_ms - keep_ms {
+        while let Some(oldest) = self.revisions.get(0) {
+            if self.memory.keep(oldest, self.revisions.len(), self.standing, now_ms) {
                 return None;
             }
             if self.waiting(self.first).is_some() {
                 return Some(self.first);
             }
-            let hash = self.hasher.hash_one(oldest.id);
-            if let Ok(latest) = self.by_id.find_entry(hash, |seq| *seq == self.first) {
-                latest.remove();
-            }
-            self.standing -= usize::from(oldest.stands());
-            self.revisions.pop_front();
-            self.first += 1;
+            self.evict_oldest();
         }
         None
+    }
+
+    /// Number after the oldest entries over the age or count limit, of which it counts at most `most`.
+    pub(crate) fn evictable_end(&self, now_ms: i64, most: usize) -> SeqNo {
+        let (mut held, mut standing) = (self.revisions.len(), self.standing);
+        let evictable = self.revisions.from(0).take(most).take_while(|oldest| {
+            let kept = self.memory.keep(oldest, held, standing, now_ms);
+            held -= 1;
+            standing -= usize::from(oldest.stands());
+            !kept
+        });
+        self.first + evictable.count() as SeqNo
+    }
+
+    /// Evicts all entries before this number. None of them is open.
+    pub(crate) fn evict_before(&mut self, end: SeqNo) {
+        while self.first < end && self.revisions.len() > 0 {
+            self.evict_oldest();
+        }
+    }
+
+    fn evict_oldest(&mut self) {
+        let Some(&oldest) = self.revisions.get(0) else { return };
+        let hash = self.hasher.hash_one(oldest.id);
+        if let Ok(latest) = self.by_id.find_entry(hash, |seq| *seq == self.first) {
+            latest.remove();
+        }
+        self.standing -= usize::from(oldest.stands());
+        self.revisions.pop_front();
+        self.first += 1;
     }
 
     /// Open streams, oldest first.
@@ -293,7 +324,7 @@ mod tests {
     }
 
     fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
-        let mut streams = StreamRegistry::new(memory, []);
+        let mut streams = StreamRegistry::new(memory, 0, []);
         all.into_iter().for_each(|stream| streams.put(stream));
         streams
     }
@@ -440,8 +471,8 @@ mod tests {
     fn a_registry_built_from_stored_streams_is_the_same() {
         let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
         let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
-        let after = StreamRegistry::new(MEMORY, stored.map(|(seq, stream)| (seq, *stream)));
-        assert_eq!(after.next(), before.next());
+        let after = StreamRegistry::new(MEMORY, 0, stored.map(|(seq, stream)| (seq, *stream)));
+        assert_eq!((after.first(), after.next()), (before.first(), before.next()));
         assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
         assert_eq!(after.open().count(), 1);
     }

@@ -24,6 +24,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
+use crate::store::query::KeptQuery;
 use crate::time::MINUTE_MS;
 
 query! {
@@ -93,7 +94,8 @@ fn write(
         let _ = begin.send(kept_since_ms.filter(|since_ms| *since_ms > range.from_ms));
     };
     let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
-    let read = store.each_kept(filter, minutes, begin, |stream| {
+    let asked = KeptQuery { filter, minutes, most_in_files: u64::MAX };
+    let read = store.each_kept(asked, begin, |stream| {
         if outcome.is_none_or(|outcome| outcome == stream.report.outcome) {
             file.add(stream);
         }

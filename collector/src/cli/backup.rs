@@ -10,7 +10,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::http::probe_files::FOLDER as PROBE;
 use crate::journal::segments::base_of;
-use crate::store::paths::{JOURNAL_FOLDER, STORE_FILE};
+use crate::store::paths::{JOURNAL_FOLDER, ROWS_FOLDER, STORE_FILE};
+use crate::store::row_files;
 
 /// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +78,7 @@ fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
     store.execute("VACUUM INTO ?1", [target.join(STORE_FILE).to_string_lossy()])?;
     let copy = Connection::open_with_flags(target.join(STORE_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let applied: i64 = copy.query_row("SELECT applied FROM journal", [], |row| row.get(0))?;
+    copy_row_files(&row_files::names(&copy)?, &data.join(ROWS_FOLDER), &target.join(ROWS_FOLDER))?;
     drop(copy);
     let before = segments(&data.join(JOURNAL_FOLDER))?;
     for name in &before {
@@ -96,6 +98,18 @@ fn attempt(data: &Path, target: &Path) -> Result<bool, BackupError> {
     let needed =
         before.iter().rev().find(|name| base_of(name).is_some_and(|base| base <= applied.cast_unsigned()));
     Ok(needed.or(before.first()).is_none_or(|needed| after.contains(needed)))
+}
+
+/// Copies files of streams, which never change. A collector does without those that were deleted in the meantime.
+fn copy_row_files(names: &[String], from: &Path, to: &Path) -> Result<(), BackupError> {
+    fs::create_dir_all(to).map_err(failed(to))?;
+    for name in names {
+        match fs::copy(from.join(name), to.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => _ = copied.map_err(failed(&from.join(name)))?,
+        }
+    }
+    Ok(())
 }
 
 /// Copies old versions of the probe, which pages still load. The modification times decide how long a version

@@ -153,6 +153,7 @@ impl Replay {
         let mut config = config.clone();
         // A replay never lists single streams.
         config.store.samples = 0;
+        config.store.row_files_days = 0;
         Ok(Self {
             sites: LineSites::new(&config, site)?,
             now_ms,

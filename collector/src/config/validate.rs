@@ -167,6 +167,7 @@ impl Config {
             ("store.streams_kept", self.store.streams_kept as usize),
             ("store.windows_hours", self.store.windows_hours as usize),
             ("store.history_days", self.store.history_days as usize),
+            ("store.row_file_streams", self.store.row_file_streams as usize),
             ("slo.days", self.slo.days as usize),
             ("otlp.every_seconds", self.otlp.every_seconds as usize),
             ("country.look_seconds", self.country.look_seconds as usize),

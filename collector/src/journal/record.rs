@@ -89,4 +89,4 @@ const REPORT_WITH_COUNTRY: u8 = 2;
 const DISCARDED: u8 = 3;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

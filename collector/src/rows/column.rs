@@ -4,12 +4,16 @@
 use beacon::{Field, Fields, Rule, StreamReport, Value};
 use serde_json::{Map, json};
 
+use crate::aggregate::series::SeriesId;
+
 /// A stream, as a row shows it.
 pub(crate) struct StreamRow<'a> {
     pub(crate) report: &'a StreamReport,
     pub(crate) received_ms: i64,
     /// The country that it is counted under.
     pub(crate) country: &'a str,
+    /// Number of its series in the store. `None` in exports.
+    pub(crate) series: Option<SeriesId>,
 }
 
 /// A column of the table.
@@ -42,14 +46,25 @@ pub(crate) enum Cell<'a> {
     Json(String),
 }
 
-/// All columns, in the order of the cells.
+/// The columns of an export, in the order of the cells.
 pub(crate) fn columns() -> Vec<Column> {
     let mut columns = Vec::new();
     add_columns("", StreamReport::FIELDS, &mut columns);
-    let added = [("received_at", ColumnKind::Time), ("country", ColumnKind::Text)];
+    let added = [(RECEIVED_AT, ColumnKind::Time), ("country", ColumnKind::Text)];
     columns.extend(added.map(|(name, kind)| Column { name: name.to_owned(), kind }));
     columns
 }
+
+/// The columns of the store's own files: those of an export, and the number of the series.
+pub(crate) fn stored_columns() -> Vec<Column> {
+    let series = Column { name: SERIES.to_owned(), kind: ColumnKind::Integer };
+    columns().into_iter().chain([series]).collect()
+}
+
+/// Column with the time at which the latest revision arrived.
+pub(super) const RECEIVED_AT: &str = "received_at";
+/// Column with the number of the series.
+pub(super) const SERIES: &str = "series";
 
 fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
     for field in fields {
@@ -75,6 +90,9 @@ impl StreamRow<'_> {
         cells(StreamReport::FIELDS, Some(self.report), &mut each);
         each(Cell::Integer(self.received_ms));
         each(Cell::Text(self.country));
+        if let Some(series) = self.series {
+            each(Cell::Integer(series.into()));
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::column::{Cell, Column, ColumnKind, StreamRow, columns};
+use super::column::{Cell, Column, ColumnKind, StreamRow};
 
 /// Writes a file of streams.
 pub(crate) struct ParquetWriter<W: Write + Send> {
@@ -36,13 +36,13 @@ enum Values {
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    pub(crate) fn new(into: W) -> Result<Self, ParquetError> {
-        let columns = columns();
+    /// Writes rows with these columns.
+    pub(crate) fn new(into: W, columns: &[Column]) -> Result<Self, ParquetError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("llm-rum ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let file = SerializedFileWriter::new(into, schema(&columns)?, Arc::new(properties))?;
+        let file = SerializedFileWriter::new(into, schema(columns)?, Arc::new(properties))?;
         let columns = columns.iter().map(|column| ColumnValues::new(column.kind)).collect();
         Ok(Self { file, columns, rows: 0 })
     }
@@ -58,11 +58,11 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 
     /// Writes the rest, and what readers need to find the columns.
-    pub(crate) fn finish(mut self) -> Result<(), ParquetError> {
+    pub(crate) fn finish(mut self) -> Result<W, ParquetError> {
         if self.rows > 0 {
             self.write_group()?;
         }
-        self.file.close().map(drop)
+        self.file.into_inner()
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {

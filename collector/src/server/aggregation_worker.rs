@@ -23,6 +23,7 @@ use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::{PublishStatus, Publisher};
 use crate::store::error::StoreError;
 use crate::store::rollups::MinutesFrom;
+use crate::store::row_files::RowFileThread;
 use crate::store::stream_index::StreamIndex;
 use crate::store::writer::Writer;
 use crate::time;
@@ -76,7 +77,7 @@ pub(crate) fn start(
     aggregator.counts.damaged(damage);
     aggregator.counts.reset_in_flight();
     let journal = Arc::new(journal);
-    let stream_index = StreamIndex::new(aggregator.streams(), store.segments().clone());
+    let stream_index = StreamIndex::new(aggregator.streams(), store.segments().clone(), config.data.clone());
     let publisher = match &config.store.clickhouse {
         Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), stream_index.clone())?),
         None => None,
@@ -227,6 +228,9 @@ impl AggregationWorker {
         }
         while !self.aggregator.over_memory_limit() && self.aggregator.finalize_next(now_ms, &self.store)? {}
         self.aggregator.counts.take(&self.counters);
+        if let Some(file) = self.store.row_files().and_then(RowFileThread::finished) {
+            self.aggregator.add_row_file(file);
+        }
         let changes = self.aggregator.changes();
         let needs_journal_from = changes.needs_journal_from;
         let written = self.store.write(changes);
@@ -239,8 +243,21 @@ impl AggregationWorker {
             while !self.aggregator.over_memory_limit() && self.aggregator.evict_some(now_ms, &self.store)? {
                 thread::yield_now();
             }
+            self.write_row_file(now_ms)?;
         }
         self.schedule = FlushSchedule::after(begun, Instant::now());
+        Ok(())
+    }
+
+    /// Has the oldest streams written to a file, once they fill one.
+    fn write_row_file(&mut self, now_ms: i64) -> Result<(), StoreError> {
+        if self.store.row_files().is_some_and(|row_files| row_files.is_idle())
+            && !self.aggregator.has_row_file()
+            && let Some(batch) = self.aggregator.next_row_batch(now_ms, &self.store)?
+            && let Some(row_files) = self.store.row_files()
+        {
+            row_files.write(batch);
+        }
         Ok(())
     }
 

@@ -17,8 +17,8 @@ use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::{
-    IngestTotals, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
-    WindowsQuery,
+    IngestTotals, KeptQuery, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage,
+    StreamsQuery, WindowsQuery,
 };
 
 /// One query's view of the store.
@@ -187,16 +187,13 @@ impl Backend<'_> {
     /// every ended stream of a range of minutes whose report is kept.
     pub(crate) fn each_kept(
         &self,
-        filter: &Filter,
-        minutes: (i64, i64),
+        asked: KeptQuery<'_>,
         begin: impl FnOnce(Option<i64>),
         each: impl FnMut(&KeptStream<'_>),
     ) -> Result<(), StoreError> {
         match self {
-            Self::File { connection, stream_index } => {
-                stream_index.each_kept(connection, filter, minutes, begin, each)
-            }
-            Self::Cluster(tables) => tables.each_kept(filter, minutes, begin, each),
+            Self::File { connection, stream_index } => stream_index.each_kept(connection, asked, begin, each),
+            Self::Cluster(tables) => tables.each_kept(asked, begin, each),
         }
     }
 

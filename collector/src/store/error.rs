@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use parquet::errors::ParquetError;
+
 use super::clickhouse::client::ClickHouseError;
 use crate::aggregate::blob_encoding::UnreadableBlob;
 use crate::config::country_database::CountryError;
@@ -67,6 +69,9 @@ pub enum StoreError {
     /// A stored window or total cannot be decoded.
     #[error(transparent)]
     Blob(#[from] Unreadable),
+    /// A file of streams cannot be read or written.
+    #[error("cannot use a file of streams")]
+    Rows(#[from] ParquetError),
     /// A stored report cannot be parsed.
     #[error("cannot read a stored report")]
     Report(#[from] serde_json::Error),

@@ -5,3 +5,6 @@ pub(crate) const STORE_FILE: &str = "llm-rum.sqlite";
 
 /// The folder of the journal.
 pub(crate) const JOURNAL_FOLDER: &str = "journal";
+
+/// The folder of the files of streams.
+pub(crate) const ROWS_FOLDER: &str = "streams";

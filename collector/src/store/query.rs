@@ -40,6 +40,16 @@ pub(crate) struct StreamsPage {
     pub(crate) next: Option<SeqNo>,
 }
 
+/// Which kept reports a query selects.
+#[derive(Clone, Copy)]
+pub(crate) struct KeptQuery<'a> {
+    pub(crate) filter: &'a Filter,
+    /// First minute, and the minute after the last.
+    pub(crate) minutes: (i64, i64),
+    /// Most streams that are read from files, the newest.
+    pub(crate) most_in_files: u64,
+}
+
 /// One stream that has ended and whose report is kept.
 pub(crate) struct KeptStream<'a> {
     /// The values that it is counted under.

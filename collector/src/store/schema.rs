@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 10] = [
+const LAYOUTS: [&str; 11] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -184,6 +184,12 @@ const LAYOUTS: [&str; 10] = [
         PRIMARY KEY (series, operation));
     INSERT INTO totals SELECT series, 0, total FROM totals_before;
     DROP TABLE totals_before;
+",
+    // Files of streams: see `RowFile`.
+    "
+    CREATE TABLE row_files (
+        first_seq INTEGER PRIMARY KEY, end_seq INTEGER NOT NULL, streams INTEGER NOT NULL, bytes INTEGER NOT NULL,
+        first_ms INTEGER NOT NULL, first_minute INTEGER NOT NULL, end_minute INTEGER NOT NULL, gone BLOB NOT NULL);
 ",
 ];
 

@@ -1,33 +1,46 @@
-//! Index of single streams for queries: memory lists them, the journal contains their reports.
+//! Index of single streams for queries: memory lists the newest, the journal contains their reports, and
+//! files contain the older ones.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::dimension_columns::{in_filter, series_of, with_filter};
-use super::samples;
+use super::{row_files, samples};
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::dimension::UNKNOWN;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
+use crate::rows::parquet_reader::{self, StoredRow};
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
-use crate::store::query::{KeptStream, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery};
+use crate::store::query::{
+    KeptQuery, KeptStream, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery,
+};
+use crate::time::minute_of;
 
 /// The stream registry, shared with the aggregation worker.
 #[derive(Clone)]
 pub(crate) struct StreamIndex {
     streams: Arc<RwLock<StreamRegistry>>,
     segments: Arc<Segments>,
+    /// The data folder.
+    data: PathBuf,
 }
 
 impl StreamIndex {
-    pub(crate) const fn new(streams: Arc<RwLock<StreamRegistry>>, segments: Arc<Segments>) -> Self {
-        Self { streams, segments }
+    pub(crate) const fn new(
+        streams: Arc<RwLock<StreamRegistry>>,
+        segments: Arc<Segments>,
+        data: PathBuf,
+    ) -> Self {
+        Self { streams, segments, data }
     }
 
     /// Number of streams of `filter` that are not finalized.
@@ -114,13 +127,12 @@ impl StreamIndex {
         Ok(StreamsPage { streams: read.collect::<Result<_, _>>()?, next })
     }
 
-    /// Calls `begin` with the time since which all reports are kept, or `None` if none was evicted. Then calls `each` with
-    /// every ended stream of a range of minutes whose report is kept.
+    /// Calls `begin` with the time since which all reports are kept, or `None` if none is missing. Then calls `each` with
+    /// every ended stream of a range of minutes whose report is kept: those of files, then those of the journal.
     pub(crate) fn each_kept(
         &self,
         connection: &Connection,
-        filter: &Filter,
-        minutes: (i64, i64),
+        KeptQuery { filter, minutes, most_in_files }: KeptQuery<'_>,
         begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
     ) -> Result<(), StoreError> {
@@ -132,25 +144,33 @@ impl StreamIndex {
                 && !stream.owned_by_peer()
                 && series_in.holds(stream.series)
         };
-        let (found, complete_since_ms) = {
+        let (found, in_memory) = {
             let streams = self.streams();
             let found = streams.from(0).map(|(_, stream)| stream).filter(|stream| is_asked(stream));
-            (found.copied().collect::<Vec<_>>(), streams.complete_since_ms())
+            (found.copied().collect::<Vec<_>>(), (streams.first(), streams.complete_since_ms()))
         };
-        begin(complete_since_ms);
-        let mut known: HashMap<SeriesId, Series> = HashMap::new();
+        // A file that the table has by now, and whose streams were still in memory a moment ago, is not among them.
+        let covering = row_files::covering(connection, &self.data, minutes, in_memory, most_in_files)?;
+        begin(covering.since_ms);
+        let mut known = KnownSeries::default();
+        for file in covering.files {
+            parquet_reader::each_row(File::open(&file.path)?, |row| {
+                let StoredRow { report, received_ms, series } = &row;
+                let is_asked = (minutes.0..minutes.1).contains(&minute_of(*received_ms))
+                    && series_in.holds(*series)
+                    && !file.is_gone(&report.id);
+                if is_asked && let Some(series) = known.get(connection, *series)? {
+                    each(&KeptStream { series, report, received_ms: *received_ms });
+                }
+                Ok::<_, StoreError>(())
+            })?;
+        }
         for stream in found {
             // The journal may have just deleted the report.
             let Some(record) = self.segments.record(stream.at)? else { continue };
-            let series = match known.entry(stream.series) {
-                Entry::Occupied(known) => known.into_mut(),
-                // A new series may not be in the store yet.
-                Entry::Vacant(unknown) => match series_of(connection, stream.series).optional()? {
-                    Some(series) => unknown.insert(series),
-                    None => continue,
-                },
-            };
-            each(&KeptStream { series, report: &record.report, received_ms: stream.received_ms });
+            if let Some(series) = known.get(connection, stream.series)? {
+                each(&KeptStream { series, report: &record.report, received_ms: stream.received_ms });
+            }
         }
         Ok(())
     }
@@ -205,6 +225,23 @@ impl StreamIndex {
 
     fn streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Series by their numbers, each read once.
+#[derive(Default)]
+struct KnownSeries(HashMap<SeriesId, Series>);
+
+impl KnownSeries {
+    /// `None` if the store does not have it yet.
+    fn get(&mut self, connection: &Connection, id: SeriesId) -> Result<Option<&Series>, StoreError> {
+        Ok(match self.0.entry(id) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(unknown) => match series_of(connection, id).optional()? {
+                Some(series) => Some(unknown.insert(series)),
+                None => None,
+            },
+        })
     }
 }
 

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use super::clock_jump_guard::ClockJumpGuard;
 use super::dimension_columns::{self, insert_into, with_series};
 use super::paths::JOURNAL_FOLDER;
 use super::rollups::{self, MinutesFrom, RollupThread, sealed_hours};
+use super::row_files::{self, RowFileThread};
 use super::{dedup_log, reader, samples, schema};
 use crate::aggregate::aggregator::StoredState;
 use crate::aggregate::changes::{Changes, LoadedState};
@@ -43,6 +44,11 @@ pub(crate) struct Writer {
     rollup_thread: RollupThread,
     clock_jump_guard: ClockJumpGuard,
     windows_hours: u32,
+    /// Days and bytes of files of streams.
+    row_file_limits: (u32, u64),
+    /// `None` if no files of streams are written.
+    row_files: Option<RowFileThread>,
+    data: PathBuf,
     minutes_from: MinutesFrom,
     connection: Connection,
     segments: Arc<Segments>,
@@ -87,13 +93,22 @@ impl Writer {
         let windows_hours = limits.windows_hours;
         let minutes_from = MinutesFrom::default();
         minutes_from.set(sealed_hours::end_of_sealed(&connection, minute_of(time::now_ms()))?);
-        let rollup_thread = RollupThread::start(&file, limits)?;
         let segments = Arc::new(Segments::open(&folder.join(JOURNAL_FOLDER), sync)?);
+        row_files::delete_unlisted(&connection, folder)?;
+        let row_file_limits = (limits.row_files_days, limits.row_files_bytes);
+        let row_files = match limits.writes_row_files() {
+            true => Some(RowFileThread::start(folder, file.clone(), segments.clone())?),
+            false => None,
+        };
+        let rollup_thread = RollupThread::start(&file, limits)?;
         Ok(Self {
             checkpointer,
             rollup_thread,
             clock_jump_guard,
             windows_hours,
+            row_file_limits,
+            row_files,
+            data: folder.into(),
             minutes_from,
             connection,
             segments,
@@ -120,6 +135,7 @@ impl Writer {
             series,
             counts: reader::counts(&self.connection)?,
             streams: self.load_streams()?,
+            remembered_from: self.remembered_from()?,
             counted_up_to: applied.cast_unsigned(),
         })
     }
@@ -132,6 +148,9 @@ impl Writer {
         write_counted(&transaction, &mut changes, self.publishes)?;
         write_revisions(&transaction, &changes)?;
         samples::write(&transaction, &changes.samples)?;
+        if let Some(row_file) = &changes.row_file {
+            row_files::add(&transaction, row_file)?;
+        }
         transaction
             .prepare_cached(
                 "UPDATE journal SET applied = ?1, remembered_from = ?2
@@ -141,6 +160,11 @@ impl Writer {
         transaction.commit()?;
         self.checkpointer.wake();
         Ok(())
+    }
+
+    /// The thread that writes files of streams. `None` if none are written.
+    pub(crate) const fn row_files(&mut self) -> Option<&mut RowFileThread> {
+        self.row_files.as_mut()
     }
 
     /// Deletes the journal files before a position.
@@ -156,7 +180,10 @@ impl Writer {
         let oldest = rollups::oldest_minute_kept(minute, self.windows_hours);
         let kept = self.clock_jump_guard.store(&self.connection).map_err(StoreError::from);
         let sealed = kept.and_then(|()| match may_drop {
-            true => sealed_hours::seal(&self.connection, oldest),
+            true => {
+                row_files::retire(&self.connection, &self.data, minute, self.row_file_limits)?;
+                sealed_hours::seal(&self.connection, oldest)
+            }
             false => Ok(()),
         });
         let sealed = sealed.and_then(|()| {
@@ -185,10 +212,13 @@ impl Writer {
             let blob = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
             dedup_log::decode(blob, &mut streams)?;
         }
-        let from: i64 =
-            self.connection.query_row("SELECT remembered_from FROM journal", [], |row| row.get(0))?;
         // A row is deleted when all of its revisions are evicted; until then it also contains evicted ones.
-        Ok(streams.split_off(&from.cast_unsigned()))
+        Ok(streams.split_off(&self.remembered_from()?))
+    }
+
+    fn remembered_from(&self) -> rusqlite::Result<SeqNo> {
+        let from = |row: &rusqlite::Row<'_>| Ok(row.get::<_, i64>(0)?.cast_unsigned());
+        self.connection.query_row("SELECT remembered_from FROM journal", [], from)
     }
 }
 

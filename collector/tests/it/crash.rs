@@ -1,6 +1,7 @@
 //! kill -9 at any moment, a full disk, a journal that was damaged: what was answered is there exactly
 //! once.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,9 +56,45 @@ fn two_hundred_kills_lose_and_double_no_acknowledged_stream() {
     assert!(metrics.contains(&format!("llm_rum_streams_total{{outcome=\"complete\",model=\"gpt-5\",provider=\"openai\",site=\"demo\",use_case=\"chat\"}} {all}\n")), "{metrics}");
 }
 
+/// Memory forgets streams quickly here. Lives of up to some seconds, so that kills come while a file is written, before the
+/// store knows it, and while the store learns of it.
+#[test]
+fn kills_lose_and_double_no_row_of_a_counted_stream() {
+    let folder = TempDir::new().unwrap();
+    let sent = Mutex::new(Sent::default());
+    let small = "[store]\nstreams_kept = 10\nrow_file_streams = 2000\n[dedupe]\nids = 10\n";
+    for kill in 0..KILLS / 12 {
+        let mut process = start_with(folder.path(), "normal", small);
+        send_until_killed(&mut process, kill, (kill * 37 % 64 * 150) as usize, &sent);
+    }
+    let Sent { answered, unanswered } = sent.into_inner().unwrap();
+    let process = start_with(folder.path(), "normal", small);
+    let export = || process.get("/v1/streams.ndjson").1;
+    // Streams whose end never came are counted when they are written to a file.
+    let agree = |summary: &serde_json::Value| summary["streams"] == export().lines().count();
+    process.until("/v1/summary", agree);
+    let exported = export();
+    let mut times: BTreeMap<u128, u32> = BTreeMap::new();
+    for line in exported.lines() {
+        let stream: serde_json::Value = serde_json::from_str(line).unwrap();
+        let id = u128::from_str_radix(stream["id"].as_str().unwrap(), 16).unwrap();
+        *times.entry(id).or_default() += u32::from(!stream["open"].as_bool().unwrap_or(false));
+    }
+    let files = fs::read_dir(folder.path().join("data/streams")).unwrap().count();
+    assert!(files > 5, "{files} files");
+    for id in &answered {
+        assert_eq!(times.get(id), Some(&1), "{id:x}");
+    }
+    assert!(unanswered.iter().all(|id| times.get(id).is_none_or(|times| *times <= 1)));
+}
+
 fn start(folder: &Path, sync: &str) -> Process {
+    start_with(folder, sync, "")
+}
+
+fn start_with(folder: &Path, sync: &str, more: &str) -> Process {
     let file = folder.join("llm-rum.toml");
-    fs::write(&file, format!("settle_after_seconds = 1700\n[journal]\nsync = \"{sync}\"")).unwrap();
+    fs::write(&file, format!("settle_after_seconds = 1700\n[journal]\nsync = \"{sync}\"\n{more}")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
     Process::spawn(command.arg("--data").arg(folder.join("data")))

@@ -101,6 +101,7 @@ async fn an_explanation_says_which_streams_are_no_longer_kept() {
     let collector = TestCollector::with(|config| {
         config.store.streams_kept = 50;
         config.dedupe.ids = 100;
+        config.store.row_files_days = 0;
     });
     counted(&collector).await;
     let answer = collector.until("/v1/explain", |answer| answer["streams"].as_u64() < Some(400)).await;

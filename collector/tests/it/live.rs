@@ -94,6 +94,7 @@ async fn live_covers_fewer_seconds_if_fewer_ids_are_remembered() {
     let collector = TestCollector::with(|config| {
         config.dedupe.ids = 20;
         config.store.streams_kept = 10;
+        config.store.row_files_days = 0;
     });
     for first in [0, 100] {
         collector.report(&(first..first + 100).map(|n| stream(n, 100.0)).collect::<Vec<_>>()).await;

@@ -30,6 +30,7 @@ mod refresh;
 mod refusals;
 mod releases;
 mod replay;
+mod row_files;
 mod running;
 mod samples;
 mod secrets;

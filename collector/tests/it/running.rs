@@ -121,7 +121,7 @@ impl Client {
         self.stream.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        let (mut length, mut head) = (0, String::new());
+        let (mut length, mut is_chunked, mut head) = (0, false, String::new());
         while line != "\r\n" {
             line.clear();
             self.stream.read_line(&mut line)?;
@@ -129,9 +129,18 @@ impl Client {
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
             }
+            is_chunked |= line.eq_ignore_ascii_case("transfer-encoding: chunked\r\n");
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
+        while is_chunked {
+            let mut size = String::new();
+            self.stream.read_line(&mut size)?;
+            let mut chunk = vec![0; usize::from_str_radix(size.trim(), 16).unwrap() + 2];
+            self.stream.read_exact(&mut chunk)?;
+            is_chunked = chunk.len() > 2;
+            body.extend_from_slice(&chunk[..chunk.len() - 2]);
+        }
         Ok(Answered { status, head, body: String::from_utf8_lossy(&body).into_owned() })
     }
 

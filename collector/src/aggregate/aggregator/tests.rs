@@ -101,6 +101,48 @@ fn the_later_revision_counts_wherever_it_is() {
 }
 
 #[test]
+fn a_file_has_the_forgotten_streams_without_revised_ones() {
+    let store = Store { streams_kept: 1, row_file_streams: 4, ..Store::default() };
+    let dedupe = Dedupe { ids: 1, ..Dedupe::default() };
+    let config = Config { store, dedupe, ..Config::default() };
+    let (mut past, mut aggregator) = (Past::default(), Aggregator::new(config, LoadedState::default()));
+    let add =
+        |aggregator: &mut Aggregator, past: &mut Past, position: u64, (id, rev, open): (u128, u32, bool)| {
+            let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
+            past.reports.insert(position, report.clone());
+            let at = RecordLocation { position, len: 1 };
+            aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, past).unwrap();
+        };
+    // The second stream is open, and the third is revised at once.
+    for (position, revision) in
+        [(1, 0, false), (2, 0, true), (3, 0, false), (3, 1, false), (4, 0, false)].into_iter().enumerate()
+    {
+        assert!(aggregator.next_row_batch(60_000, &past).unwrap().is_none(), "memory keeps them");
+        add(&mut aggregator, &mut past, position as u64, revision);
+        flush(&mut aggregator, &mut past, 60_000);
+    }
+    let batch = aggregator.next_row_batch(60_000, &past).unwrap().unwrap();
+    assert_eq!((batch.first_seq, batch.end_seq), (0, 4));
+    let ids: Vec<_> = batch.streams.iter().map(|stream| (stream.id, stream.rev)).collect();
+    assert_eq!(ids, [(1, 0), (2, 0), (3, 1)]);
+    assert!(batch.streams.iter().all(|stream| stream.finalized.is_some()), "an open one is counted first");
+
+    // The end of the second stream comes while the file is written.
+    add(&mut aggregator, &mut past, 9, (2, 1, false));
+    aggregator.add_row_file(RowFile { batch, bytes: 1 });
+    let changes = aggregator.changes();
+    assert_eq!(changes.remembered_from, 4);
+    assert_eq!(changes.row_file.as_ref().map(|stored| stored.gone.as_slice()), Some(&[2][..]));
+    drop(changes);
+    flush(&mut aggregator, &mut past, 60_000);
+    assert!(!aggregator.has_row_file());
+    let streams = aggregator.streams();
+    let streams = streams.read().unwrap();
+    let remembered: Vec<_> = streams.from(0).map(|(seq, stream)| (seq, stream.id, stream.rev)).collect();
+    assert_eq!(remembered, [(4, 4, 0), (5, 2, 1)]);
+}
+
+#[test]
 fn revisions_of_one_stream_exceed_a_label_limit_once() {
     let mut config = Config::default();
     config.limits.models = 1;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::super::streams::object;
 use crate::aggregate::dimension::Dimension;
-use crate::rows::column::StreamRow;
+use crate::rows::column::{StreamRow, columns};
 use crate::rows::parquet_writer::ParquetWriter;
 use crate::store::query::{KeptStream, StoredStream};
 
@@ -47,9 +47,10 @@ enum Format {
 impl StreamFile {
     pub(super) fn new(format: ExportFormat, sender: ChunkSender) -> Self {
         Self(match format {
-            ExportFormat::Parquet => {
-                ParquetWriter::new(sender).map(Box::new).map(Format::Parquet).map_err(io::Error::other)
-            }
+            ExportFormat::Parquet => ParquetWriter::new(sender, &columns())
+                .map(Box::new)
+                .map(Format::Parquet)
+                .map_err(io::Error::other),
             ExportFormat::Ndjson => Ok(Format::Ndjson(BufWriter::with_capacity(LINES_BYTES, sender))),
         })
     }
@@ -66,7 +67,7 @@ impl StreamFile {
     /// Sends the rest. An error says that the file is not whole.
     pub(super) fn finish(self) -> io::Result<()> {
         match self.0? {
-            Format::Parquet(writer) => writer.finish().map_err(io::Error::other),
+            Format::Parquet(writer) => writer.finish().map(drop).map_err(io::Error::other),
             Format::Ndjson(mut lines) => lines.flush(),
         }
     }
@@ -76,9 +77,9 @@ impl Format {
     fn add(&mut self, &KeptStream { series, report, received_ms }: &KeptStream<'_>) -> io::Result<()> {
         let country = &series[Dimension::Country];
         match self {
-            Self::Parquet(writer) => {
-                writer.add(&StreamRow { report, received_ms, country }).map_err(io::Error::other)
-            }
+            Self::Parquet(writer) => writer
+                .add(&StreamRow { report, received_ms, country, series: None })
+                .map_err(io::Error::other),
             Self::Ndjson(lines) => {
                 let json = serde_json::to_string(report)?;
                 writeln!(lines, "{}", object(&StoredStream { json, received_ms, country: country.clone() }))

@@ -7,7 +7,7 @@ use super::*;
 use crate::fuzzing::reread;
 
 /// A report in which every field has a distinct value.
-fn full() -> StreamReport {
+pub(crate) fn full() -> StreamReport {
     let mut defects = Defects::default();
     for (at, defect) in Defect::ALL.iter().enumerate() {
         defects.set(*defect, at as u32 + 1);

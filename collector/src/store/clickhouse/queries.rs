@@ -18,8 +18,8 @@ use crate::report::stream_id::StreamId;
 use crate::store::error::StoreError;
 use crate::store::filter::{Filter, Selection};
 use crate::store::query::{
-    IngestTotals, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage, StreamsQuery,
-    WindowsQuery,
+    IngestTotals, KeptQuery, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage,
+    StreamsQuery, WindowsQuery,
 };
 use crate::store::range_cover::{CoverPiece, cover};
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
@@ -259,8 +259,7 @@ impl ClusterTables {
     /// `each` with every ended stream of a range of minutes whose report is published and kept.
     pub(in crate::store) fn each_kept(
         &self,
-        filter: &Filter,
-        (from, to): (i64, i64),
+        KeptQuery { filter, minutes: (from, to), .. }: KeptQuery<'_>,
         begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
     ) -> Result<(), StoreError> {
