@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
 use super::kept_streams::each_kept;
-use super::params::{CompareTo, Format, GroupBy, Limit};
+use super::params::{CompareTo, Format, GroupBy, KeptFilter, Limit};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
@@ -21,14 +21,12 @@ use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::dimension::{Dimension, OTHER, UNKNOWN};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::stream_dimension::StreamDimension;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::Config;
 use crate::http::error::ApiError;
 use crate::stats::binomial;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::filter::Filter;
 
 /// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]
@@ -42,8 +40,8 @@ pub(crate) struct Breakdown {
     relative_error: f64,
     #[serde(flatten)]
     targets: TargetsInView,
-    /// Only for a dimension of single streams: the reports of streams that ended before this time are not all kept. Absent
-    /// if the whole range is kept.
+    /// Only if a dimension of single streams groups or filters: the reports of streams that ended before this time are not
+    /// all kept. Absent if the whole range is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_since_ms: Option<i64>,
     /// Most streams first.
@@ -91,7 +89,7 @@ query! {
     /// Parameters of the route.
     BreakdownQuery {
         range: AskedRange,
-        filter: Filter,
+        filter: KeptFilter,
         by: GroupBy,
         metric: Metric,
         limit: Limit,
@@ -107,23 +105,23 @@ pub(crate) async fn breakdown(
 ) -> Result<Response, ApiError> {
     let BreakdownQuery { range, filter, by, metric, limit: Limit(limit), compare_to, format } = query;
     let range = range.at_present(&state);
-    let asked = filter.clone();
+    let asked = filter.filter.clone();
     let config = state.config.clone();
     let read_all = move |store: &Backend<'_>| {
         let metrics = metric.with_censored();
         let groups_of = |store: &Backend<'_>, range: Range| match by {
-            GroupBy::Windows(by) => {
-                let stats = store.stats_by(&range.windows(&filter, None, &metrics), by)?;
+            GroupBy::Windows(by) if filter.is_of_windows() => {
+                let stats = store.stats_by(&range.windows(&filter.filter, None, &metrics), by)?;
                 Ok(Grouped { stats, kept_since_ms: None })
             }
-            GroupBy::Streams(by) => grouped_streams(store, range, &filter, &config, by),
+            _ => grouped_streams(store, range, &filter, &config, by),
         };
         let earlier = |store: &Backend<'_>| {
             compare_to.map(|period| groups_of(store, range.earlier(period))).transpose()
         };
         store.both(
             |store| store.both(|store| groups_of(store, range), earlier),
-            |store| by_use_case(store, range, &filter),
+            |store| by_use_case(store, range, &filter.filter),
         )
     };
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
@@ -158,17 +156,20 @@ struct Grouped {
     kept_since_ms: Option<i64>,
 }
 
-/// Statistics of the kept streams by a dimension that only single streams have.
+/// Statistics of the kept streams by a dimension, where windows cannot tell them.
 fn grouped_streams(
     store: &Backend<'_>,
     range: Range,
-    filter: &Filter,
+    filter: &KeptFilter,
     config: &Config,
-    by: &StreamDimension,
+    by: GroupBy,
 ) -> Result<Grouped, StoreError> {
     let mut stats: BTreeMap<String, WindowStats> = BTreeMap::new();
     let kept_since_ms = each_kept(store, range, filter, config, |stream, judgement| {
-        let value = (by.value)(stream.report).unwrap_or(UNKNOWN);
+        let value = match by {
+            GroupBy::Windows(by) => &stream.series[by],
+            GroupBy::Streams(by) => (by.value)(stream.report).unwrap_or(UNKNOWN),
+        };
         // Pages choose some of the values.
         let is_counted = stats.len() < MOST_VALUES || stats.contains_key(value);
         let group = if is_counted { value } else { OTHER };

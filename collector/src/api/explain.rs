@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kept_streams::{each_kept, was_abandoned};
+use super::params::KeptFilter;
 use super::query_string::{Accepts, Param, Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
@@ -17,7 +18,6 @@ use crate::aggregate::stream_dimension::STREAM_DIMENSIONS;
 use crate::http::error::ApiError;
 use crate::slo::explain::{CONFIDENCE, Finding, Streams};
 use crate::store::backend::Backend;
-use crate::store::filter::Filter;
 use crate::store::query::KeptStream;
 
 /// What some streams have in common.
@@ -65,7 +65,7 @@ query! {
     /// Parameters of the route.
     ExplainQuery {
         range: AskedRange,
-        filter: Filter,
+        filter: KeptFilter,
         of: Affected,
     }
 }

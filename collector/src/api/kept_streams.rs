@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use beacon::{Outcome, StreamReport};
 
+use super::params::KeptFilter;
 use super::range::Range;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::judgement::Judgement;
@@ -11,7 +12,6 @@ use crate::config::Config;
 use crate::config::targets::Targets;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::filter::Filter;
 use crate::store::query::{KeptQuery, KeptStream};
 use crate::time::MINUTE_MS;
 
@@ -20,7 +20,7 @@ use crate::time::MINUTE_MS;
 pub(super) fn each_kept(
     store: &Backend<'_>,
     range: Range,
-    filter: &Filter,
+    filter: &KeptFilter,
     config: &Config,
     mut each: impl FnMut(&KeptStream<'_>, Judgement),
 ) -> Result<Option<i64>, StoreError> {
@@ -28,8 +28,11 @@ pub(super) fn each_kept(
     let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
     let mut since_ms = None;
     let begin = |kept_since_ms| since_ms = kept_since_ms;
-    let asked = KeptQuery { filter, minutes, most_in_files: MOST_IN_FILES };
+    let asked = KeptQuery { filter: &filter.filter, minutes, most_in_files: MOST_IN_FILES };
     store.each_kept(asked, begin, |stream| {
+        if !filter.selects(stream.report) {
+            return;
+        }
         let key = [Dimension::Site, Dimension::UseCase].map(|dimension| stream.series[dimension].clone());
         let targets =
             targets.entry(key).or_insert_with_key(|[site, use_case]| config.targets(Some(site), use_case));

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use beacon::Outcome;
+use beacon::{Outcome, StreamReport};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
-use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
+use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec, UNKNOWN};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
@@ -68,11 +68,7 @@ impl Param for ToMs {
 
 impl FromQuery for Filter {
     fn openapi() -> Vec<Value> {
-        let filter = |spec: &DimensionSpec| {
-            let about = format!("Only this {}.", spec.about);
-            let list = json!({ "type": "array", "items": { "type": "string" }, "maxItems": MOST_VALUES });
-            parameter(spec.name, &about, &list)
-        };
+        let filter = |spec: &DimensionSpec| value_list(spec.name, &format!("Only this {}.", spec.about));
         DIMENSIONS.iter().map(filter).collect()
     }
 
@@ -95,6 +91,51 @@ impl FromQuery for Filter {
             _ => Ok(filter),
         }
     }
+}
+
+/// Which kept streams a query selects: by the dimensions of windows, and by those that only single streams have.
+#[derive(Clone)]
+pub(super) struct KeptFilter {
+    pub(super) filter: Filter,
+    selections: [Selection; STREAM_DIMENSIONS.len()],
+}
+
+impl KeptFilter {
+    /// Whether windows can tell the selected streams.
+    pub(super) fn is_of_windows(&self) -> bool {
+        self.selections.iter().all(|selection| *selection == Selection::All)
+    }
+
+    /// Whether it selects a stream that `filter` selects.
+    pub(super) fn selects(&self, report: &StreamReport) -> bool {
+        STREAM_DIMENSIONS.iter().zip(&self.selections).all(|(dimension, selection)| {
+            *selection == Selection::All || selection.contains((dimension.value)(report).unwrap_or(UNKNOWN))
+        })
+    }
+}
+
+impl FromQuery for KeptFilter {
+    fn openapi() -> Vec<Value> {
+        let filter = |dimension: &StreamDimension| {
+            let about = "Only single streams with this value. `unknown`: those without one.";
+            value_list(dimension.name, about)
+        };
+        Filter::openapi().into_iter().chain(STREAM_DIMENSIONS.iter().map(filter)).collect()
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
+        let mut selections = [const { Selection::All }; STREAM_DIMENSIONS.len()];
+        for (dimension, selection) in STREAM_DIMENSIONS.iter().zip(&mut selections) {
+            *selection = selected(dimension.name, given.texts(dimension.name))?;
+        }
+        Ok(Self { filter: Filter::read(given)?, selections })
+    }
+}
+
+/// A parameter that may be given several times.
+fn value_list(name: &str, about: &str) -> Value {
+    let list = json!({ "type": "array", "items": { "type": "string" }, "maxItems": MOST_VALUES });
+    parameter(name, about, &list)
 }
 
 /// The values that a filter selects, from the texts of its parameter.

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kept_streams::{each_kept, was_abandoned};
+use super::params::KeptFilter;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
@@ -20,7 +21,6 @@ use crate::http::error::ApiError;
 use crate::stats::binomial::{difference, quantile_ranks};
 use crate::stats::onset::appeared_late;
 use crate::store::backend::Backend;
-use crate::store::filter::Filter;
 use crate::store::query::KeptStream;
 
 /// Releases of the app, the newest first.
@@ -88,7 +88,7 @@ query! {
     /// Parameters of the route.
     ReleasesQuery {
         range: AskedRange,
-        filter: Filter,
+        filter: KeptFilter,
     }
 }
 

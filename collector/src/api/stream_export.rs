@@ -17,13 +17,13 @@ use tracing::warn;
 
 pub(super) use self::stream_file::ExportFormat;
 use self::stream_file::{ChunkSender, StreamFile};
+use super::params::KeptFilter;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::http::error::{ApiError, Reason};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::filter::Filter;
 use crate::store::query::KeptQuery;
 use crate::time::MINUTE_MS;
 
@@ -31,7 +31,7 @@ query! {
     /// Parameters of the routes.
     StreamExportQuery {
         range: AskedRange,
-        filter: Filter,
+        filter: KeptFilter,
         outcome: Option<Outcome>,
     }
 }
@@ -94,9 +94,10 @@ fn write(
         let _ = begin.send(kept_since_ms.filter(|since_ms| *since_ms > range.from_ms));
     };
     let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
-    let asked = KeptQuery { filter, minutes, most_in_files: u64::MAX };
+    let asked = KeptQuery { filter: &filter.filter, minutes, most_in_files: u64::MAX };
     let read = store.each_kept(asked, begin, |stream| {
-        if outcome.is_none_or(|outcome| outcome == stream.report.outcome) {
+        let is_asked = outcome.is_none_or(|outcome| outcome == stream.report.outcome);
+        if is_asked && filter.selects(stream.report) {
             file.add(stream);
         }
     });

@@ -97,6 +97,39 @@ async fn a_breakdown_groups_by_what_only_single_streams_tell() {
 }
 
 #[tokio::test]
+async fn dimensions_of_single_streams_filter_kept_streams() {
+    let collector = TestCollector::new();
+    counted(&collector).await;
+    let streams = async |filter: &str| {
+        let explained = collector.json(&format!("/v1/explain?{filter}")).await["streams"].as_u64().unwrap();
+        let exported = collector.get(&format!("/v1/streams.ndjson?{filter}")).await.body.lines().count();
+        assert_eq!(explained, exported as u64, "{filter}");
+        let by_model = collector.json(&format!("/v1/breakdown?by=model&{filter}")).await;
+        let groups = by_model["groups"].as_array().unwrap().iter();
+        let grouped: u64 = groups.map(|group| group["streams"].as_u64().unwrap()).sum();
+        assert_eq!(explained, grouped, "{filter}: rows and windows agree");
+        explained
+    };
+    for (filter, expected) in [
+        ("", 400),
+        ("route=/new", 100),
+        ("route=!/new", 300),
+        ("route=/new&route=/old", 400),
+        ("route=/new&browser=firefox", 33),
+        ("route=/new&use_case=coding", 0),
+        ("release=unknown", 400),
+        ("release=!unknown", 0),
+    ] {
+        assert_eq!(streams(filter).await, expected, "{filter}");
+    }
+    let by_label = collector.json("/v1/breakdown?by=use_case&route=/new").await;
+    assert!(close_to(&by_label["groups"][0]["p95_ms"], 9_000.0), "{by_label}");
+    for path in ["/v1/explain?route=/new&route=!/old", "/v1/explain?colour=red", "/v1/summary?route=/new"] {
+        collector.get(path).await.refused(400, "bad_query");
+    }
+}
+
+#[tokio::test]
 async fn an_explanation_says_which_streams_are_no_longer_kept() {
     let collector = TestCollector::with(|config| {
         config.store.streams_kept = 50;

@@ -110,8 +110,8 @@ export interface Breakdown {
   /** Most streams first. */
   groups: Group[];
   /**
-   * Only for a dimension of single streams: the reports of streams that ended before this time are not all kept. Absent
-   * if the whole range is kept.
+   * Only if a dimension of single streams groups or filters: the reports of streams that ended before this time are not
+   * all kept. Absent if the whole range is kept.
    */
   kept_since_ms?: number | null;
   metric: Metric;
