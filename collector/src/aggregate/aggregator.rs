@@ -1,6 +1,8 @@
 //! Counts reports into windows, cumulative statistics, samples and internal metrics, and hands the changes to the
 //! store. Each stream counts once, with its latest revision.
 
+mod handover;
+
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -12,7 +14,7 @@ use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRe
 use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::own_edges::OwnEdges;
-use crate::aggregate::row_file::{RowBatch, RowFile, StoredRowFile};
+use crate::aggregate::row_file::{RowFile, StoredRowFile};
 use crate::aggregate::sampling::{Sampler, StoredSample};
 use crate::aggregate::series::{CumulativeKey, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
@@ -204,11 +206,7 @@ impl Aggregator {
     /// no entry is over a limit. Entries that wait for a file stay, unless far too many wait.
     pub(crate) fn evict_some<E: StoredState>(&mut self, now_ms: i64, earlier: &E) -> Result<bool, E::Error> {
         if let Some(in_file) = self.row_file_streams {
-            let most = MOST_WAITING.max(2 * in_file);
-            let streams = self.read_streams();
-            if streams.evictable_end(now_ms, most) - streams.first() < most as SeqNo {
-                return Ok(false);
-            }
+            return self.evict_without_file(in_file, now_ms, earlier);
         }
         for _ in 0..FORGET_AT_ONCE {
             let evict_next = self.write_streams().evict_next(now_ms);
@@ -216,43 +214,6 @@ impl Aggregator {
             self.finalize_one(seq, earlier)?;
         }
         Ok(true)
-    }
-
-    /// The oldest streams that memory need not keep, once they fill a file. The store has all of them.
-    pub(crate) fn next_row_batch<E: StoredState>(
-        &mut self,
-        now_ms: i64,
-        earlier: &E,
-    ) -> Result<Option<RowBatch>, E::Error> {
-        let Some(in_file) = self.row_file_streams else { return Ok(None) };
-        let (first_seq, end_seq) = {
-            let streams = self.read_streams();
-            (streams.first(), streams.evictable_end(now_ms, in_file))
-        };
-        if end_seq - first_seq < in_file as SeqNo {
-            return Ok(None);
-        }
-        for seq in first_seq..end_seq {
-            let is_open = |stream: &Stream| stream.finalized.is_none() && !stream.superseded;
-            if self.read_streams().at(seq).is_some_and(|stream| is_open(&stream)) {
-                self.finalize_one(seq, earlier)?;
-            }
-        }
-        let streams = self.read_streams();
-        let in_batch = streams.from(first_seq).take_while(|(seq, _)| *seq < end_seq);
-        let current = in_batch.map(|(_, stream)| stream).filter(|stream| stream.stands());
-        Ok(Some(RowBatch { first_seq, end_seq, streams: current.copied().collect() }))
-    }
-
-    /// Takes the file of a [batch](Self::next_row_batch). The next flush tells the store, and then its streams are
-    /// forgotten.
-    pub(crate) fn add_row_file(&mut self, file: RowFile) {
-        self.row_file = Some(file);
-    }
-
-    /// Whether there is a file that the store does not know yet.
-    pub(crate) const fn has_row_file(&self) -> bool {
-        self.row_file.is_some()
     }
 
     /// Number of revisions that the store does not have yet.
@@ -415,9 +376,6 @@ const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;
 const MOST_KEPT_BYTES: usize = 128 * 1024 * 1024;
 
 const MOST_TARGETS: usize = 1_000;
-
-/// If so many revisions wait because files cannot be written, some are evicted without a file. They take 15 MB.
-const MOST_WAITING: usize = 200_000;
 
 /// Evicting this many takes a tenth of a millisecond.
 const FORGET_AT_ONCE: usize = 512;

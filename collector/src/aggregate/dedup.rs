@@ -137,6 +137,11 @@ impl StreamRegistry {
         self.first
     }
 
+    /// Number of revisions that are current and not owned by a peer.
+    pub(crate) const fn standing(&self) -> usize {
+        self.standing
+    }
+
     /// Position in the journal from which on reports may be read. `None` if the registry is empty.
     pub(crate) fn needs_from(&self) -> Option<u64> {
         self.revisions.get(0).map(|oldest| oldest.at.position)

@@ -253,6 +253,11 @@ impl Counts {
         self.add(Kind::Repair, "", LOST_STREAM, 1);
     }
 
+    /// Counts streams that memory forgot although no file of streams could be written.
+    pub(crate) fn without_row(&mut self, streams: u64) {
+        self.add(Kind::Repair, "", NO_ROW, streams);
+    }
+
     pub(crate) fn overflow(&mut self, site: &str, overflow: Overflow) {
         self.add(Kind::Overflow, site, overflow.as_str(), 1);
     }
@@ -376,10 +381,11 @@ pub(crate) const ACCEPTED: &str = "accepted";
 /// Streams that a peer counts and that are in the cumulative statistics here.
 pub(crate) const IN_CUMULATIVE: &str = "in_cumulative";
 
-/// Losses in a journal: the end that was being written and never answered, a damaged range, and the last
-/// report of an open stream.
-pub(crate) const REPAIRS: [&str; 3] = ["torn_end", "damaged", LOST_STREAM];
+/// Losses in a journal: the end that was being written and never answered, a damaged range, the last report of an open
+/// stream, and a stream that is counted but in no file of streams.
+pub(crate) const REPAIRS: [&str; 4] = ["torn_end", "damaged", LOST_STREAM, NO_ROW];
 pub(crate) const LOST_STREAM: &str = "lost_stream";
+const NO_ROW: &str = "no_row";
 
 /// Reasons for which probes drop items.
 pub(crate) const DROPPED: [&str; 4] = ["queue_full", "send_failed", "refused", "early"];

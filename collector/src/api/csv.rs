@@ -97,15 +97,13 @@ fn write(table: &impl Table) -> String {
     text
 }
 
-/// Pages choose label values: a value that begins like a formula must not become one.
+/// Pages choose label values, and spreadsheets skip blanks and characters without width before a formula. So only a value
+/// that begins with a letter, a digit or a slash is left as it is.
 fn quoted(value: &str) -> String {
-    let formula = value.starts_with(FORMULA);
-    format!("\"{}{}\"", if formula { "'" } else { "" }, value.replace('"', "\"\""))
+    let begins_plainly = value.starts_with(|first: char| first.is_alphanumeric() || first == '/');
+    let guard = if begins_plainly || value.is_empty() { "" } else { "'" };
+    format!("\"{guard}{}\"", value.replace('"', "\"\""))
 }
-
-/// Characters that begin a formula in spreadsheets, in both widths, and whitespace that spreadsheets skip
-/// before one.
-const FORMULA: [char; 11] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n'];
 
 #[cfg(test)]
 mod tests {
@@ -115,7 +113,29 @@ mod tests {
     fn text_is_quoted_and_no_formula() {
         assert_eq!(quoted("gpt-5"), "\"gpt-5\"");
         assert_eq!(quoted("a\"b,c"), "\"a\"\"b,c\"");
-        for formula in ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "＠SUM(1)"] {
+        assert_eq!(
+            (quoted("/chat/:id"), quoted("日本"), quoted("")),
+            ("\"/chat/:id\"".into(), "\"日本\"".into(), "\"\"".into())
+        );
+        for formula in [
+            "=HYPERLINK(1)",
+            "+1",
+            "-1",
+            "@SUM(1)",
+            "\t=1",
+            "\r=1",
+            "\n=1",
+            "＝1",
+            "＠SUM(1)",
+            " =1",
+            "\u{a0}=1",
+            "\u{200b}=1",
+            "\u{feff}=1",
+            "\u{2060}@SUM(1)",
+            "\u{202e}=1",
+            "|calc",
+            "%=1",
+        ] {
             assert_eq!(quoted(formula), format!("\"'{formula}\""));
         }
     }

@@ -1,6 +1,7 @@
 //! `GET /v1/streams` and `GET /v1/streams/{id}`: stored reports with their arrival time and country.
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -126,8 +127,9 @@ fn reports(generator: &mut SchemaGenerator) -> Schema {
 pub(crate) async fn stream(
     State(state): State<ApiState>,
     Access { sites, .. }: Access,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
+    let Path(id) = id.map_err(|_| ApiError::new(Reason::BadQuery, "the id is not UTF-8"))?;
     let unknown = || {
         ApiError::new(Reason::UnknownStream, "no stored stream has this id: it is unknown, or no longer kept")
     };

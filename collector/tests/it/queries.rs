@@ -230,6 +230,7 @@ async fn streams_come_newest_first_page_by_page_as_they_were_sent() {
     for id in ["nonsense", &format!("{:032x}", 77)] {
         collector.get(&format!("/v1/streams/{id}")).await.refused(404, "unknown_stream");
     }
+    collector.get("/v1/streams/%ff").await.refused(400, "bad_query");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::handover::MOST_WAITING;
 use super::*;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::window_stats::WindowStats;
@@ -140,6 +141,23 @@ fn a_file_has_the_forgotten_streams_without_revised_ones() {
     let streams = streams.read().unwrap();
     let remembered: Vec<_> = streams.from(0).map(|(seq, stream)| (seq, stream.id, stream.rev)).collect();
     assert_eq!(remembered, [(4, 4, 0), (5, 2, 1)]);
+}
+
+#[test]
+fn streams_that_no_file_took_are_forgotten_and_counted() {
+    let store = Store { streams_kept: 1, ..Store::default() };
+    let config = Config { store, dedupe: Dedupe { ids: 1, ..Dedupe::default() }, ..Config::default() };
+    let (mut past, mut aggregator) = (Past::default(), Aggregator::new(config, LoadedState::default()));
+    let at = RecordLocation { position: 0, len: 1 };
+    for id in 0..MOST_WAITING as u128 + 10 {
+        let report = StreamReport { open: false, ..StreamReport::new("0") };
+        aggregator.add(&JournaledReport { id, country: None, report, at }, 60_000, &past).unwrap();
+    }
+    flush(&mut aggregator, &mut past, 60_000);
+    let standing = aggregator.streams().read().unwrap().standing();
+    let forgotten = aggregator.counts.get(Kind::Repair, "no_row") as usize;
+    assert_eq!(standing + forgotten, MOST_WAITING + 10);
+    assert!((1..1_000).contains(&forgotten), "{forgotten}");
 }
 
 #[test]
