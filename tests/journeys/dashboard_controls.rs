@@ -1,5 +1,7 @@
 //! The dashboard's controls in the browser: zoom, time zone, theme, and what a narrow screen shows.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, StreamReport};
 use fantoccini::actions::{InputSource, MouseActions, PointerAction};
@@ -55,6 +57,9 @@ async fn themes_and_narrow_screens_hide_nothing() -> Result<()> {
     let head = text(&browser, ".breakdown-table thead").await?;
     ensure!(head.contains("p50") && head.contains("Errors"), "{head}");
 
+    // The bar of the running minute is not filled. Without this wait, streams of a minute's first seconds came too late.
+    let sent_in = minute();
+    eventually("the end of the minute", || async { (minute() > sent_in).then_some(()) }).await?;
     // #d5dad8 and #2a3135 are the volume's colours.
     for (theme, colour) in [("light", [213, 218, 216]), ("dark", [42, 49, 53])] {
         eventually(&format!("bars of the {theme} theme"), || async {
@@ -166,6 +171,11 @@ const CUT_SWITCHES: &str = "
     return switches.filter((row) => row.scrollWidth > row.clientWidth).map((row) => row.innerText);";
 
 /// Whether the chart over time has a pixel of a colour.
+/// The minute of now, since 1970.
+fn minute() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 60)
+}
+
 const HAS_COLOUR: &str = "
     const canvas = document.querySelector('[data-chart=ttft] canvas');
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

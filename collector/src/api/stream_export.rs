@@ -11,7 +11,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use beacon::Outcome;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
@@ -71,6 +71,8 @@ async fn export(
     let chunks = stream::unfold(chunks, async |mut chunks: mpsc::Receiver<io::Result<Bytes>>| {
         chunks.recv().await.map(|chunk| (chunk, chunks))
     });
+    // Compression asks once more after the end.
+    let chunks = chunks.fuse();
     let headers = [(CONTENT_TYPE, format.content_type()), (CONTENT_DISPOSITION, format.disposition())];
     let mut response = (headers, Body::from_stream(chunks)).into_response();
     if let Some(since_ms) = kept_since_ms {

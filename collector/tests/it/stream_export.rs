@@ -1,5 +1,7 @@
 //! Kept streams as files for other programs.
 
+use std::io::Read;
+
 use axum::body::Body;
 use axum::http::Request;
 use beacon::{Outcome, StreamReport};
@@ -67,6 +69,25 @@ async fn a_parquet_file_has_its_marks_at_both_ends() {
     assert_eq!(response.headers()["content-type"], "application/vnd.apache.parquet");
     let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
     assert!(body.starts_with(b"PAR1") && body.ends_with(b"PAR1"));
+}
+
+#[tokio::test]
+async fn an_empty_export_is_sent_compressed_too() {
+    let collector = collector_with(5).await;
+    for (path, bytes) in
+        [("/v1/streams.ndjson?use_case=coding", 0), ("/v1/streams.parquet?use_case=coding", 1_000)]
+    {
+        let request = Request::get(path).header("host", "localhost").header("accept-encoding", "gzip");
+        let response = collector.open(request.body(Body::empty()).unwrap()).await;
+        let is_compressed = response.headers().contains_key("content-encoding");
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let mut plain = Vec::new();
+        match is_compressed {
+            true => _ = flate2::read::GzDecoder::new(&*body).read_to_end(&mut plain).unwrap(),
+            false => plain.extend_from_slice(&body),
+        }
+        assert!(plain.len() >= bytes, "{path}: {} bytes", plain.len());
+    }
 }
 
 #[tokio::test]
