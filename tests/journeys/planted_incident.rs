@@ -1,5 +1,6 @@
 //! An incident among other traffic: the first screen names its site, use case, start and cause.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,17 +23,9 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
     let incident_ms = (now_ms / MINUTE_MS - INCIDENT_MINUTES) * MINUTE_MS;
 
-    let mut import = Command::new(binary("llm-rum"))
-        .args(["import", "-", "--config", config, "--data"])
-        .arg(&data)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()?;
-    let mut stdin = import.stdin.take().context("stdin is piped")?;
-    stdin.write_all(&demo_history().await?).await?;
-    stdin.write_all(shop_history(now_ms, incident_ms)?.as_bytes()).await?;
-    drop(stdin);
-    ensure!(import.wait().await?.success(), "the import failed");
+    let mut lines = demo_history().await?;
+    lines.extend_from_slice(shop_history(now_ms, incident_ms)?.as_bytes());
+    import(config, &data, &lines).await?;
 
     let collector = Collector::start_with(&data, &["--config", config]).await?;
     let summary = collector.get("/v1/summary").await?;
@@ -79,6 +72,19 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
 }
 
 /// Streams of the last hour as the demo has them. One of its providers has an incident of its own.
+/// Imports reports into a data folder that no collector uses.
+pub(super) async fn import(config: &str, data: &Path, lines: &[u8]) -> Result<()> {
+    let mut import = Command::new(binary("llm-rum"))
+        .args(["import", "-", "--config", config, "--data"])
+        .arg(data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()?;
+    import.stdin.take().context("stdin is piped")?.write_all(lines).await?;
+    ensure!(import.wait().await?.success(), "the import failed");
+    Ok(())
+}
+
 pub(super) async fn demo_history() -> Result<Vec<u8>> {
     let arguments = ["history", "--minutes", "60", "--streams", "1500"];
     let history = Command::new(binary("demo-site")).args(arguments).output().await?;

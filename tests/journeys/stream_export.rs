@@ -1,14 +1,12 @@
 //! Exported streams in the programs that they are for.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use tests::{Collector, binary};
-use tokio::io::AsyncWriteExt;
+use tests::Collector;
 use tokio::process::Command;
 
-use super::planted_incident::{CONFIG, demo_history};
+use super::planted_incident::{CONFIG, demo_history, import};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn duckdb_and_pandas_read_the_same_streams_as_json() -> Result<()> {
@@ -17,14 +15,7 @@ async fn duckdb_and_pandas_read_the_same_streams_as_json() -> Result<()> {
     std::fs::write(&config, CONFIG)?;
     let config = config.to_str().context("a temporary path is text")?;
     let data = folder.path().join("data");
-    let mut import = Command::new(binary("llm-rum"))
-        .args(["import", "-", "--config", config, "--data"])
-        .arg(&data)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()?;
-    import.stdin.take().context("stdin is piped")?.write_all(&demo_history().await?).await?;
-    ensure!(import.wait().await?.success(), "the import failed");
+    import(config, &data, &demo_history().await?).await?;
 
     let collector = Collector::start_with(&data, &["--config", config]).await?;
     let file = |name: &str| folder.path().join(name);

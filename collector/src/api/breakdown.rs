@@ -105,13 +105,13 @@ pub(crate) async fn breakdown(
 ) -> Result<Response, ApiError> {
     let BreakdownQuery { range, filter, by, metric, limit: Limit(limit), compare_to, format } = query;
     let range = range.at_present(&state);
-    let asked = filter.filter.clone();
+    let asked = filter.of_windows.clone();
     let config = state.config.clone();
     let read_all = move |store: &Backend<'_>| {
         let metrics = metric.with_censored();
         let groups_of = |store: &Backend<'_>, range: Range| match by {
-            GroupBy::Windows(by) if filter.is_of_windows() => {
-                let stats = store.stats_by(&range.windows(&filter.filter, None, &metrics), by)?;
+            GroupBy::Windows(by) if filter.needs_only_windows() => {
+                let stats = store.stats_by(&range.windows(&filter.of_windows, None, &metrics), by)?;
                 Ok(Grouped { stats, kept_since_ms: None })
             }
             _ => grouped_streams(store, range, &filter, &config, by),
@@ -121,7 +121,7 @@ pub(crate) async fn breakdown(
         };
         store.both(
             |store| store.both(|store| groups_of(store, range), earlier),
-            |store| by_use_case(store, range, &filter.filter),
+            |store| by_use_case(store, range, &filter.of_windows),
         )
     };
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;

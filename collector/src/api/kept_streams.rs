@@ -28,7 +28,7 @@ pub(super) fn each_kept(
     let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
     let mut since_ms = None;
     let begin = |kept_since_ms| since_ms = kept_since_ms;
-    let asked = KeptQuery { filter: &filter.filter, minutes, most_in_files: MOST_IN_FILES };
+    let asked = KeptQuery { filter: &filter.of_windows, minutes, most_in_files: MOST_IN_FILES };
     store.each_kept(asked, begin, |stream| {
         if !filter.selects(stream.report) {
             return;

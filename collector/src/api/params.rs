@@ -96,17 +96,17 @@ impl FromQuery for Filter {
 /// Which kept streams a query selects: by the dimensions of windows, and by those that only single streams have.
 #[derive(Clone)]
 pub(super) struct KeptFilter {
-    pub(super) filter: Filter,
+    pub(super) of_windows: Filter,
     selections: [Selection; STREAM_DIMENSIONS.len()],
 }
 
 impl KeptFilter {
-    /// Whether windows can tell the selected streams.
-    pub(super) fn is_of_windows(&self) -> bool {
+    /// Whether windows tell which streams it selects.
+    pub(super) fn needs_only_windows(&self) -> bool {
         self.selections.iter().all(|selection| *selection == Selection::All)
     }
 
-    /// Whether it selects a stream that `filter` selects.
+    /// Whether it selects a stream that `of_windows` selects.
     pub(super) fn selects(&self, report: &StreamReport) -> bool {
         STREAM_DIMENSIONS.iter().zip(&self.selections).all(|(dimension, selection)| {
             *selection == Selection::All || selection.contains((dimension.value)(report).unwrap_or(UNKNOWN))
@@ -128,7 +128,7 @@ impl FromQuery for KeptFilter {
         for (dimension, selection) in STREAM_DIMENSIONS.iter().zip(&mut selections) {
             *selection = selected(dimension.name, given.texts(dimension.name))?;
         }
-        Ok(Self { filter: Filter::read(given)?, selections })
+        Ok(Self { of_windows: Filter::read(given)?, selections })
     }
 }
 

@@ -96,7 +96,7 @@ fn write(
         let _ = begin.send(kept_since_ms.filter(|since_ms| *since_ms > range.from_ms));
     };
     let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
-    let asked = KeptQuery { filter: &filter.filter, minutes, most_in_files: u64::MAX };
+    let asked = KeptQuery { filter: &filter.of_windows, minutes, most_in_files: u64::MAX };
     let read = store.each_kept(asked, begin, |stream| {
         let is_asked = outcome.is_none_or(|outcome| outcome == stream.report.outcome);
         if is_asked && filter.selects(stream.report) {

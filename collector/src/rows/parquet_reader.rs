@@ -210,7 +210,7 @@ fn read_columns(group: &dyn RowGroupReader) -> Result<Vec<ColumnCells>, ParquetE
         .map(|at| {
             let rows = group.metadata().num_rows() as usize;
             let mut levels = Vec::new();
-            // Readers of other columns than optional ones give no levels.
+            // Only optional columns have levels; all that this collector writes are optional.
             let values = match group.get_column_reader(at)? {
                 ColumnReader::DoubleColumnReader(mut reader) => {
                     let mut values = Vec::new();

@@ -181,9 +181,9 @@ pub(super) struct CoveringRowFiles {
     pub(super) since_ms: Option<i64>,
 }
 
-/// The files with streams of a range of minutes. They leave no gap before the revision `end`, from which on memory has all
-/// streams, and the oldest are left out if they hold more than `most` streams together. `since_ms` is the time of that
-/// revision, or `None` if there is none before it.
+/// The files with streams of a range of minutes. Memory has all streams from the revision `end` on, which arrived at
+/// `since_ms` (`None` if no stream came before it). The files leave no gap before it. The oldest are left out if all
+/// together have more than `most` streams.
 pub(super) fn covering(
     connection: &Connection,
     data: &Path,
@@ -297,7 +297,7 @@ fn first_seq_of(path: &Path) -> Option<SeqNo> {
     (path.extension()? == EXTENSION).then(|| SeqNo::from_str_radix(path.file_stem()?.to_str()?, 16).ok())?
 }
 
-/// A full disk is not written to all the time.
+/// Time from a failed write to the next: a full disk stays full for long.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
 const EXTENSION: &str = "parquet";
