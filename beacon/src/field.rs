@@ -83,6 +83,23 @@ pub enum Value<'a> {
     Group(&'a dyn Fields),
 }
 
+/// A value that a field gets. Marks have none.
+#[derive(Debug)]
+pub enum NewValue<'a> {
+    /// A duration or a share.
+    Float(f64),
+    /// A count.
+    Integer(u64),
+    /// A text, a name or a word.
+    Text(&'a str),
+    /// A flag.
+    Flag(bool),
+    /// A histogram.
+    Histogram(Histogram),
+    /// Defects.
+    Defects(Defects),
+}
+
 /// A struct whose fields are in the table.
 pub trait Fields {
     /// Calls `visit` with each field that is present, in the order of the table.
@@ -96,9 +113,19 @@ pub trait FieldsList {
 }
 
 /// Type of a field: returns its value if the field is present.
-pub trait FieldValue {
+pub trait FieldValue: Sized {
     /// `None` if the field is absent.
     fn value(&self) -> Option<Value<'_>>;
+
+    /// Sets the value. `path`: the numbers of the fields within the value, from a group to one of its fields; empty if the
+    /// value is no group. `None` if it cannot have this value.
+    fn set(&mut self, path: &[u8], value: NewValue<'_>) -> Option<()> {
+        *self = Self::new(path, value)?;
+        Some(())
+    }
+
+    /// The same for a value that was absent.
+    fn new(path: &[u8], value: NewValue<'_>) -> Option<Self>;
 
     /// Makes empty optional texts absent.
     fn drop_empty_texts(&mut self) {}
@@ -107,6 +134,20 @@ pub trait FieldValue {
 impl<T: FieldValue> FieldValue for Option<T> {
     fn value(&self) -> Option<Value<'_>> {
         self.as_ref()?.value()
+    }
+
+    fn set(&mut self, path: &[u8], value: NewValue<'_>) -> Option<()> {
+        match self {
+            Some(held) => held.set(path, value),
+            None => {
+                *self = Self::new(path, value)?;
+                Some(())
+            }
+        }
+    }
+
+    fn new(path: &[u8], value: NewValue<'_>) -> Option<Self> {
+        T::new(path, value).map(Some)
     }
 
     fn drop_empty_texts(&mut self) {
@@ -120,30 +161,37 @@ impl<T: FieldValue> FieldValue for Option<T> {
 
 /// Implements [`FieldValue`] for simple types.
 macro_rules! values {
-    ($($type:ty: $value:expr;)+) => {$(
+    ($($type:ty: $value:expr, $new:pat => $from:expr;)+) => {$(
         impl FieldValue for $type {
             fn value(&self) -> Option<Value<'_>> {
                 let value: fn(&Self) -> Option<Value<'_>> = $value;
                 value(self)
+            }
+
+            fn new(path: &[u8], value: NewValue<'_>) -> Option<Self> {
+                match (path, value) {
+                    ([], $new) => $from,
+                    _ => None,
+                }
             }
         }
     )+};
 }
 
 values! {
-    f64: |value| Some(Value::Float(*value));
-    u16: |value| Some(Value::Integer((*value).into()));
-    u32: |value| Some(Value::Integer((*value).into()));
-    u64: |value| Some(Value::Integer(*value));
-    bool: |value| value.then_some(Value::Flag(true));
-    String: |value| Some(Value::Text(value));
-    Cow<'static, str>: |value| Some(Value::Text(value));
-    Outcome: |value| Some(Value::Text(value.as_str()));
-    Observed: |value| Some(Value::Text(value.as_str()));
-    ServerStart: |value| Some(Value::Text(value.as_str()));
-    Protocol: |value| Some(Value::Text(value.as_str()));
-    Histogram: |value| Some(Value::Histogram(value));
-    Defects: |value| Some(Value::Defects(value));
+    f64: |value| Some(Value::Float(*value)), NewValue::Float(value) => Some(value);
+    u16: |value| Some(Value::Integer((*value).into())), NewValue::Integer(value) => value.try_into().ok();
+    u32: |value| Some(Value::Integer((*value).into())), NewValue::Integer(value) => value.try_into().ok();
+    u64: |value| Some(Value::Integer(*value)), NewValue::Integer(value) => Some(value);
+    bool: |value| value.then_some(Value::Flag(true)), NewValue::Flag(value) => Some(value);
+    String: |value| Some(Value::Text(value)), NewValue::Text(text) => Some(text.to_owned());
+    Cow<'static, str>: |value| Some(Value::Text(value)), NewValue::Text(text) => Some(Self::Owned(text.to_owned()));
+    Outcome: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
+    Observed: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
+    ServerStart: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
+    Protocol: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
+    Histogram: |value| Some(Value::Histogram(value)), NewValue::Histogram(histogram) => Some(histogram);
+    Defects: |value| Some(Value::Defects(value)), NewValue::Defects(defects) => Some(defects);
 }
 
 /// Defines a struct of the report together with its part of the table. Required fields come first. After each
@@ -220,6 +268,21 @@ macro_rules! fields {
         impl $crate::FieldValue for $struct {
             fn value(&self) -> Option<$crate::Value<'_>> {
                 Some($crate::Value::Group(self))
+            }
+
+            fn set(&mut self, path: &[u8], value: $crate::NewValue<'_>) -> Option<()> {
+                let (number, path) = path.split_first()?;
+                match *number {
+                    $($required_number => $crate::FieldValue::set(&mut self.$required, path, value),)*
+                    $($number => $crate::FieldValue::set(&mut self.$field, path, value),)*
+                    _ => None,
+                }
+            }
+
+            fn new(path: &[u8], value: $crate::NewValue<'_>) -> Option<Self> {
+                let mut group = Self::default();
+                $crate::FieldValue::set(&mut group, path, value)?;
+                Some(group)
             }
 
             fn drop_empty_texts(&mut self) {

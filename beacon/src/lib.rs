@@ -22,7 +22,7 @@ mod report;
 mod words;
 
 pub use defect::{Defect, Defects};
-pub use field::{Field, FieldValue, Fields, FieldsList, MAX_MS, Rule, Value};
+pub use field::{Field, FieldValue, Fields, FieldsList, MAX_MS, NewValue, Rule, Value};
 pub use histogram::{Bucket, ExponentialHistogram, Histogram, HistogramError, RELATIVE_ERROR, SCALE};
 pub use mark::{MAX_MARKS, Mark};
 pub use name_shape::NameShape;

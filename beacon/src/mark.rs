@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::NameShape;
-use crate::field::{FieldValue, Fields, FieldsList, Rule, Value, fields};
+use crate::field::{FieldValue, Fields, FieldsList, NewValue, Rule, Value, fields};
 use crate::record::{Record, RecordValue, put_number, take_number};
 
 /// Most marks of one stream.
@@ -26,6 +26,10 @@ fields! {
 impl FieldValue for Vec<Mark> {
     fn value(&self) -> Option<Value<'_>> {
         (!self.is_empty()).then_some(Value::List(self))
+    }
+
+    fn new(_: &[u8], _: NewValue<'_>) -> Option<Self> {
+        None
     }
 }
 

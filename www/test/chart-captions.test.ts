@@ -123,6 +123,8 @@ describe("the caption of the time series", () => {
 describe("the caption of the histogram", () => {
   const answer: HistogramAnswer = {
     metric: "ttfv",
+    from: 0,
+    to: 60_000,
     relative_error: ERROR,
     n: 100,
     targets: TARGETS,

@@ -6,7 +6,7 @@
 use beacon::{Histogram, ServerStart, ServerTiming, StreamReport};
 
 use crate::aggregate::censored_wait::{EndedBy, censored_wait};
-use crate::aggregate::phase::Phase;
+use crate::aggregate::phase::{FIELDS_OF_PHASES, Phase};
 
 /// A metric. Its position here is its row in [`METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,6 +55,8 @@ pub struct MetricDefinition {
     pub unit: Unit,
     pub(crate) value: Value,
     /// `None` if users do not wait for it, or if its absence does not mean that the token never came.
+    /// Fields on which the value depends, besides [`FIELDS_OF_COUNTS`](super::window_stats::FIELDS_OF_COUNTS).
+    pub(crate) reads: &'static [&'static str],
     pub(crate) censored: Option<CensoredMetrics>,
     /// `None` if users cannot select it.
     pub labels: Option<MetricLabels>,
@@ -173,6 +175,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 1,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.ttfv_ms),
+        reads: &[],
         censored: Some(CensoredMetrics { abandoned: Metric::AbandonedTtfv, failed: Metric::FailedTtfv }),
         labels: Some(MetricLabels {
             short: "TTFT",
@@ -194,6 +197,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 0,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.ttft_ms),
+        reads: &[],
         censored: Some(CensoredMetrics { abandoned: Metric::AbandonedTtft, failed: Metric::FailedTtft }),
         labels: Some(MetricLabels {
             short: "TTFT (any)",
@@ -215,6 +219,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 9,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.ttfp_ms),
+        reads: &["ttfp_ms"],
         censored: None,
         labels: Some(MetricLabels {
             short: "First paint",
@@ -236,6 +241,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 5,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.server.as_ref()?.ttft_ms),
+        reads: &[],
         censored: None,
         labels: Some(MetricLabels {
             short: "Server TTFT",
@@ -257,6 +263,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 16,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.server.as_ref()?.queue_ms),
+        reads: &["server_queue_ms"],
         censored: None,
         labels: Some(MetricLabels {
             short: "Server queue",
@@ -278,6 +285,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 7,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.overhead_ms().map(|overhead_ms| overhead_ms.max(0.0))),
+        reads: &[],
         censored: None,
         labels: Some(MetricLabels {
             short: "Overhead",
@@ -299,6 +307,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 2,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.e2e_ms),
+        reads: &[],
         censored: None,
         labels: Some(MetricLabels {
             short: "End to end",
@@ -320,6 +329,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 15,
         unit: Unit::Milliseconds,
         value: Value::One(|report| Some(report.e2e_ms? - report.ttft_ms?)),
+        reads: &[],
         censored: None,
         labels: Some(MetricLabels {
             short: "Generation",
@@ -341,6 +351,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 17,
         unit: Unit::Milliseconds,
         value: Value::One(|report| engine_generation_ms(report.server.as_ref()?)),
+        reads: &["server_starts_from", "server_queue_ms", "server_generation_ms"],
         censored: None,
         labels: Some(MetricLabels {
             short: "Engine",
@@ -363,6 +374,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 3,
         unit: Unit::Milliseconds,
         value: Value::One(|report| report.tpot_ms),
+        reads: &["tpot_ms"],
         censored: None,
         labels: Some(MetricLabels {
             short: "TPOT",
@@ -384,6 +396,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 18,
         unit: Unit::OutputTokensPerSecond,
         value: Value::One(|report| report.tpot_ms.filter(|ms| *ms > 0.0).map(|ms| 1_000.0 / ms)),
+        reads: &["tpot_ms"],
         censored: None,
         labels: Some(MetricLabels {
             short: "Output rate",
@@ -405,6 +418,7 @@ pub const METRICS: &[MetricDefinition] = &[
         stored_as: 4,
         unit: Unit::Milliseconds,
         value: Value::Many(|report| report.gaps.as_ref()),
+        reads: &["gaps"],
         censored: None,
         labels: Some(MetricLabels {
             short: "Inter-chunk",
@@ -425,6 +439,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "server_generation",
         stored_as: 14,
         value: Value::One(|report| report.server.as_ref()?.generation_ms),
+        reads: &["server_generation_ms"],
         export: Some(Export {
             prometheus: "llm_rum_server_token_generation_seconds",
             otlp: "llm_rum.server.token_generation.duration",
@@ -438,6 +453,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "joined_ttft",
         stored_as: 6,
         value: Value::One(|report| report.overhead_ms().and(report.ttft_ms)),
+        reads: &[],
         ..INTERNAL
     },
     MetricDefinition {
@@ -445,6 +461,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "joined_server_ttft",
         stored_as: 8,
         value: Value::One(|report| report.ttft_ms.and(report.server.as_ref()?.ttft_ms)),
+        reads: &[],
         ..INTERNAL
     },
     MetricDefinition {
@@ -452,6 +469,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "abandoned_ttfv",
         stored_as: 12,
         value: Value::One(|report| wait_ended_by(EndedBy::User, report, report.ttfv_ms)),
+        reads: &[],
         export: Some(Export {
             prometheus: "llm_rum_abandoned_wait_seconds",
             otlp: "llm_rum.abandoned_wait.duration",
@@ -465,6 +483,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "failed_ttfv",
         stored_as: 13,
         value: Value::One(|report| wait_ended_by(EndedBy::Failure, report, report.ttfv_ms)),
+        reads: &[],
         ..INTERNAL
     },
     MetricDefinition {
@@ -472,6 +491,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "abandoned_ttft",
         stored_as: 10,
         value: Value::One(|report| wait_ended_by(EndedBy::User, report, report.ttft_ms)),
+        reads: &[],
         ..INTERNAL
     },
     MetricDefinition {
@@ -479,6 +499,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "failed_ttft",
         stored_as: 11,
         value: Value::One(|report| wait_ended_by(EndedBy::Failure, report, report.ttft_ms)),
+        reads: &[],
         ..INTERNAL
     },
     MetricDefinition {
@@ -486,6 +507,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_dns",
         stored_as: 19,
         value: Value::One(|report| Phase::Dns.of(report)),
+        reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },
     MetricDefinition {
@@ -493,6 +515,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_connect",
         stored_as: 20,
         value: Value::One(|report| Phase::Connect.of(report)),
+        reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },
     MetricDefinition {
@@ -500,6 +523,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_server_queue",
         stored_as: 21,
         value: Value::One(|report| Phase::ServerQueue.of(report)),
+        reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },
     MetricDefinition {
@@ -507,6 +531,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_prefill",
         stored_as: 22,
         value: Value::One(|report| Phase::Prefill.of(report)),
+        reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },
     MetricDefinition {
@@ -514,6 +539,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_server",
         stored_as: 23,
         value: Value::One(|report| Phase::Server.of(report)),
+        reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },
     MetricDefinition {
@@ -521,6 +547,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_network",
         stored_as: 24,
         value: Value::One(|report| Phase::Network.of(report)),
+        reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },
     MetricDefinition {
@@ -528,6 +555,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_main_thread",
         stored_as: 25,
         value: Value::One(|report| Phase::MainThread.of(report)),
+        reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },
     MetricDefinition {
@@ -535,6 +563,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_reasoning",
         stored_as: 26,
         value: Value::One(|report| Phase::Reasoning.of(report)),
+        reads: &[],
         ..INTERNAL
     },
     MetricDefinition {
@@ -542,6 +571,7 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_paint",
         stored_as: 27,
         value: Value::One(|report| Phase::Paint.of(report)),
+        reads: &["ttfp_ms"],
         ..INTERNAL
     },
 ];
@@ -645,6 +675,7 @@ const INTERNAL: MetricDefinition = MetricDefinition {
     stored_as: u8::MAX,
     unit: Unit::Milliseconds,
     value: Value::One(|_| None),
+    reads: &[],
     censored: None,
     labels: None,
     export: None,

@@ -19,6 +19,17 @@ pub(crate) enum Phase {
     Paint,
 }
 
+/// Fields on which the phases depend, besides [`FIELDS_OF_COUNTS`](super::window_stats::FIELDS_OF_COUNTS).
+pub(crate) const FIELDS_OF_PHASES: &[&str] = &[
+    "server_queue_ms",
+    "server_starts_from",
+    "page_lifecycle_long_frames_ms",
+    "network_timing_dns_ms",
+    "network_timing_connect_ms",
+    "network_timing_tls_ms",
+    "network_timing_wait_ms",
+];
+
 impl Phase {
     const COUNT: usize = Self::Paint as usize + 1;
 

@@ -7,29 +7,43 @@ use beacon::StreamReport;
 pub(crate) struct StreamDimension {
     /// Name in the API.
     pub(crate) name: &'static str,
+    /// Fields on which the value depends.
+    pub(crate) reads: &'static [&'static str],
     /// Value of a stream. `None` if it is unknown.
-    pub(crate) value: for<'a> fn(&'a StreamReport) -> Option<&'a str>,
+    pub(crate) value: ValueOf,
+    /// Whether it can be the reason why a stream is slow or fails. Otherwise it may follow from that.
+    pub(crate) is_reason: bool,
 }
 
-/// Dimensions that can be the reason why a stream is slow or fails. Facts that follow from that, such as the outcome,
-/// are not among them.
-pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 12] = [
-    StreamDimension { name: "release", value: |report| report.page.as_ref()?.release.as_deref() },
-    StreamDimension { name: "route", value: |report| report.page.as_ref()?.route.as_deref() },
-    StreamDimension { name: "browser", value: |report| report.page.as_ref()?.browser.as_deref() },
-    StreamDimension { name: "os", value: |report| report.page.as_ref()?.os.as_deref() },
-    StreamDimension { name: "device", value: |report| report.page.as_ref()?.device.as_deref() },
-    StreamDimension { name: "connection", value: |report| report.page.as_ref()?.connection.as_deref() },
-    StreamDimension {
-        name: "protocol",
-        value: |report| report.page_lifecycle.as_ref()?.protocol.map(beacon::Protocol::as_str),
-    },
-    StreamDimension { name: "visibility", value: |report| report.page.as_ref()?.visibility.as_deref() },
-    StreamDimension { name: "dialect", value: |report| report.dialect.as_deref() },
-    StreamDimension { name: "prompt_size", value: |report| report.input_tokens.map(prompt_size) },
-    StreamDimension { name: "cached", value: cached },
-    StreamDimension { name: "reasoning", value: reasoning },
+/// All of them.
+pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 14] = [
+    reason("release", &["page_release"], |report| report.page.as_ref()?.release.as_deref()),
+    reason("route", &["page_route"], |report| report.page.as_ref()?.route.as_deref()),
+    reason("browser", &["page_browser"], |report| report.page.as_ref()?.browser.as_deref()),
+    reason("os", &["page_os"], |report| report.page.as_ref()?.os.as_deref()),
+    reason("device", &["page_device"], |report| report.page.as_ref()?.device.as_deref()),
+    reason("connection", &["page_connection"], |report| report.page.as_ref()?.connection.as_deref()),
+    reason("protocol", &["page_lifecycle_protocol"], |report| {
+        report.page_lifecycle.as_ref()?.protocol.map(beacon::Protocol::as_str)
+    }),
+    reason("visibility", &["page_visibility"], |report| report.page.as_ref()?.visibility.as_deref()),
+    reason("dialect", &["dialect"], |report| report.dialect.as_deref()),
+    reason("prompt_size", &["input_tokens"], |report| report.input_tokens.map(prompt_size)),
+    reason("cached", &["cached_tokens", "input_tokens"], cached),
+    reason("reasoning", &["reasoning_tokens", "ttft_ms", "ttfv_ms"], reasoning),
+    fact("finish_reason", &["finish_reason"], |report| report.finish_reason.as_deref()),
+    fact("server_source", &["server_source"], |report| Some(&*report.server.as_ref()?.source)),
 ];
+
+type ValueOf = for<'a> fn(&'a StreamReport) -> Option<&'a str>;
+
+const fn reason(name: &'static str, reads: &'static [&'static str], value: ValueOf) -> StreamDimension {
+    StreamDimension { name, reads, value, is_reason: true }
+}
+
+const fn fact(name: &'static str, reads: &'static [&'static str], value: ValueOf) -> StreamDimension {
+    StreamDimension { name, reads, value, is_reason: false }
+}
 
 /// Names of all dimensions of single streams.
 pub fn stream_dimension_names() -> impl Iterator<Item = &'static str> {

@@ -77,9 +77,33 @@ pub(crate) struct WindowStats {
     histograms: [Histogram; METRICS.len()],
 }
 
+/// Fields of a report on which the counts and sums depend. The metrics name those that they need in addition.
+pub(crate) const FIELDS_OF_COUNTS: [&str; 15] = [
+    "outcome",
+    "observed",
+    "headers_ms",
+    "first_byte_ms",
+    "first_event_ms",
+    "ttft_ms",
+    "ttfv_ms",
+    "e2e_ms",
+    "close_ms",
+    "chunks",
+    "input_tokens",
+    "output_tokens",
+    "defects",
+    "server_source",
+    "server_ttft_ms",
+];
+
 impl WindowStats {
     /// Adds one stream.
     pub(crate) fn add(&mut self, report: &StreamReport, judgement: Judgement) {
+        self.add_with(report, judgement, &Metric::ALL);
+    }
+
+    /// The same, with only the distributions in `metrics`.
+    pub(crate) fn add_with(&mut self, report: &StreamReport, judgement: Judgement, metrics: &[Metric]) {
         self.outcomes[report.outcome as usize] += 1;
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
@@ -103,8 +127,9 @@ impl WindowStats {
         {
             self.sources[source_at(&server.source)] += 1;
         }
-        for (definition, histogram) in METRICS.iter().zip(&mut self.histograms) {
-            match definition.value {
+        for metric in metrics {
+            let histogram = &mut self.histograms[*metric as usize];
+            match metric.definition().value {
                 Value::One(of) => of(report).into_iter().for_each(|value| histogram.record(value)),
                 Value::Many(of) => of(report).into_iter().for_each(|values| histogram.merge(values)),
             }

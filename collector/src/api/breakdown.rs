@@ -10,8 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::kept_streams::each_kept;
-use super::params::{CompareTo, Format, GroupBy, KeptFilter, Limit};
+use super::params::{CompareTo, Format, GroupBy, Limit};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
@@ -21,12 +20,13 @@ use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::dimension::{Dimension, OTHER, UNKNOWN};
 use crate::aggregate::metric::Metric;
+use crate::aggregate::stream_dimension::StreamDimension;
 use crate::aggregate::window_stats::{Sum, WindowStats};
-use crate::config::Config;
 use crate::http::error::ApiError;
 use crate::stats::binomial;
 use crate::store::backend::Backend;
-use crate::store::error::StoreError;
+use crate::store::filter::Filter;
+use crate::store::query::KeptStream;
 
 /// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]
@@ -40,10 +40,6 @@ pub(crate) struct Breakdown {
     relative_error: f64,
     #[serde(flatten)]
     targets: TargetsInView,
-    /// Only if a dimension of single streams groups or filters: the reports of streams that ended before this time are not
-    /// all kept. Absent if the whole range is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept_since_ms: Option<i64>,
     /// Most streams first.
     groups: Vec<Group>,
     /// Number of values with streams that `groups` leaves out.
@@ -89,7 +85,7 @@ query! {
     /// Parameters of the route.
     BreakdownQuery {
         range: AskedRange,
-        filter: KeptFilter,
+        filter: Filter,
         by: GroupBy,
         metric: Metric,
         limit: Limit,
@@ -105,28 +101,33 @@ pub(crate) async fn breakdown(
 ) -> Result<Response, ApiError> {
     let BreakdownQuery { range, filter, by, metric, limit: Limit(limit), compare_to, format } = query;
     let range = range.at_present(&state);
-    let asked = filter.of_windows.clone();
-    let config = state.config.clone();
+    let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
         let metrics = metric.with_censored();
-        let groups_of = |store: &Backend<'_>, range: Range| match by {
-            GroupBy::Windows(by) if filter.needs_only_windows() => {
-                let stats = store.stats_by(&range.windows(&filter.of_windows, None, &metrics), by)?;
-                Ok(Grouped { stats, kept_since_ms: None })
+        let groups_of = |store: &Backend<'_>, range: Range| {
+            let asked = range.windows(&filter, None, &metrics);
+            match by {
+                GroupBy::Windows(by) => store.stats_by(&asked, by),
+                GroupBy::Streams(by) => {
+                    store.kept_by(&asked, by.reads, |stream, groups| value(by, stream, groups))
+                }
             }
-            _ => grouped_streams(store, range, &filter, &config, by),
         };
         let earlier = |store: &Backend<'_>| {
             compare_to.map(|period| groups_of(store, range.earlier(period))).transpose()
         };
         store.both(
             |store| store.both(|store| groups_of(store, range), earlier),
-            |store| by_use_case(store, range, &filter.of_windows),
+            |store| by_use_case(store, range, &filter),
         )
     };
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
+    let range = match by {
+        GroupBy::Windows(_) => range.with_kept_since(&state, &asked).await?,
+        GroupBy::Streams(_) => range.with_kept_streams_since(&state).await?,
+    };
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let mut groups = groups(&now.stats, earlier.as_ref().map(|earlier| &earlier.stats), metric);
+    let mut groups = groups(&now, earlier.as_ref(), metric);
     let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);
     if by.name() == Dimension::UseCase.name() {
@@ -137,45 +138,15 @@ pub(crate) async fn breakdown(
     let relative_error = relative_error();
     Ok(csv::answer(
         format,
-        Breakdown {
-            range,
-            by: by.name(),
-            metric,
-            relative_error,
-            targets,
-            kept_since_ms: now.kept_since_ms,
-            groups,
-            omitted,
-        },
+        Breakdown { range, by: by.name(), metric, relative_error, targets, groups, omitted },
     ))
 }
 
-/// Statistics by value of a dimension.
-struct Grouped {
-    stats: BTreeMap<String, WindowStats>,
-    kept_since_ms: Option<i64>,
-}
-
-/// Statistics of the kept streams by a dimension, where windows cannot tell them.
-fn grouped_streams(
-    store: &Backend<'_>,
-    range: Range,
-    filter: &KeptFilter,
-    config: &Config,
-    by: GroupBy,
-) -> Result<Grouped, StoreError> {
-    let mut stats: BTreeMap<String, WindowStats> = BTreeMap::new();
-    let kept_since_ms = each_kept(store, range, filter, config, |stream, judgement| {
-        let value = match by {
-            GroupBy::Windows(by) => &stream.series[by],
-            GroupBy::Streams(by) => (by.value)(stream.report).unwrap_or(UNKNOWN),
-        };
-        // Pages choose some of the values.
-        let is_counted = stats.len() < MOST_VALUES || stats.contains_key(value);
-        let group = if is_counted { value } else { OTHER };
-        stats.entry(group.to_owned()).or_default().add(stream.report, judgement);
-    })?;
-    Ok(Grouped { stats, kept_since_ms })
+/// The value under which a stream counts. Pages choose some of the values, so their number is limited.
+fn value(by: &StreamDimension, stream: &KeptStream<'_>, groups: &BTreeMap<String, WindowStats>) -> String {
+    let value = (by.value)(stream.report).unwrap_or(UNKNOWN);
+    let is_counted = groups.len() < MOST_VALUES || groups.contains_key(value);
+    (if is_counted { value } else { OTHER }).to_owned()
 }
 
 /// Most values of a dimension of single streams; further ones are `other`.

@@ -7,8 +7,7 @@ use beacon::{Outcome, StreamReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::kept_streams::{each_kept, was_abandoned};
-use super::params::KeptFilter;
+use super::kept_streams::was_abandoned;
 use super::query_string::{Accepts, Param, Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
@@ -18,7 +17,8 @@ use crate::aggregate::stream_dimension::STREAM_DIMENSIONS;
 use crate::http::error::ApiError;
 use crate::slo::explain::{CONFIDENCE, Finding, Streams};
 use crate::store::backend::Backend;
-use crate::store::query::KeptStream;
+use crate::store::filter::Filter;
+use crate::store::query::{KeptQuery, KeptStream};
 
 /// What some streams have in common.
 #[derive(Serialize, JsonSchema)]
@@ -30,9 +30,6 @@ pub(crate) struct Explanation {
     streams: u64,
     /// Affected ones among them.
     affected: u64,
-    /// The reports of streams that ended before this time are not all kept. Absent if the whole range is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept_since_ms: Option<i64>,
     /// Confidence that nothing is in `findings` if the streams do not differ.
     confidence: f64,
     /// Strongest first. Each later one explains streams that the earlier ones do not.
@@ -65,7 +62,7 @@ query! {
     /// Parameters of the route.
     ExplainQuery {
         range: AskedRange,
-        filter: KeptFilter,
+        filter: Filter,
         of: Affected,
     }
 }
@@ -77,19 +74,22 @@ pub(crate) async fn explain(
 ) -> Result<Response, ApiError> {
     let ExplainQuery { range, filter, of } = query;
     let range = range.at_present(&state);
-    let config = state.config.clone();
     let read = move |store: &Backend<'_>| {
-        let mut streams = Streams::default();
-        let kept_since_ms = each_kept(store, range, &filter, &config, |stream, judgement| {
-            let Some(state) = of.state(stream.report, judgement) else { return };
-            streams.add(stream.received_ms, state.is_some(), state.flatten(), values(stream));
-        })?;
+        let reads = STREAM_DIMENSIONS.iter().flat_map(|dimension| dimension.reads).copied();
+        let (mut streams, mut since_ms) = (Streams::default(), None);
+        store.each_kept(
+            KeptQuery { most_in_files: MOST_IN_FILES, ..range.kept_streams(&filter, reads) },
+            |kept| since_ms = kept,
+            |stream| {
+                let Some(state) = of.state(stream.report, stream.judgement) else { return };
+                streams.add(stream.received_ms, state.is_some(), state.flatten(), values(stream));
+            },
+        )?;
         Ok(Explanation {
-            range,
+            range: range.kept_since(since_ms),
             of,
             streams: streams.len(),
             affected: streams.affected(),
-            kept_since_ms,
             confidence: CONFIDENCE,
             findings: streams.findings(range.onset_step_ms()),
         })
@@ -122,6 +122,10 @@ fn values<'a>(stream: &KeptStream<'a>) -> impl Iterator<Item = (&'static str, &'
     let KeptStream { series, report, .. } = *stream;
     let counted = Dimension::all().map(|dimension| (dimension.name(), series[dimension].as_str()));
     let counted = counted.filter(|(_, value)| ![UNKNOWN, OTHER].contains(value));
-    let reported = STREAM_DIMENSIONS.iter().filter_map(|of| Some((of.name, (of.value)(report)?)));
+    let reasons = STREAM_DIMENSIONS.iter().filter(|of| of.is_reason);
+    let reported = reasons.filter_map(|of| Some((of.name, (of.value)(report)?)));
     counted.chain(reported)
 }
+
+/// Each stream is in memory with all its values until the answer is found.
+const MOST_IN_FILES: u64 = 100_000;

@@ -24,6 +24,8 @@ use crate::store::filter::Filter;
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
 pub(crate) struct Spread {
+    #[serde(flatten)]
+    range: Range,
     #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     #[serde(flatten)]
@@ -91,17 +93,20 @@ pub(crate) async fn histogram(
         )
     };
     let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
+    let range = range.with_kept_since(&state, &asked).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let unit = metric.definition().unit;
     let buckets_of =
         |stats: &WindowStats| coarse(stats.histogram(metric)).map(|b| BucketOf::new(unit, &b)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, metric), buckets_of(&all));
-    let earlier = earlier.map(|(range, all)| Earlier {
-        range,
-        quantiles: Quantiles::of(&all, metric),
-        buckets: buckets_of(&all),
-    });
-    let spread = Spread { metric, quantiles, targets, buckets, earlier };
+    let earlier = match earlier {
+        Some((range, all)) => {
+            let range = range.with_kept_since(&state, &asked).await?;
+            Some(Earlier { range, quantiles: Quantiles::of(&all, metric), buckets: buckets_of(&all) })
+        }
+        None => None,
+    };
+    let spread = Spread { range, metric, quantiles, targets, buckets, earlier };
     Ok(csv::answer(format, spread))
 }
 

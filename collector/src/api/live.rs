@@ -129,7 +129,6 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
     let (filter, now_ms) = (filter.clone(), time::now_ms());
     let asked = StreamsQuery {
         filter: filter.clone(),
-        outcome: None,
         only_ended: true,
         received_ms: (0, i64::MAX),
         before: SeqNo::MAX,

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use beacon::{Outcome, StreamReport};
+use beacon::{Defect, Outcome};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
-use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec, UNKNOWN};
+use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
-use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
+use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension, stream_dimension_names};
 use crate::http::error::{ApiError, Reason};
-use crate::store::filter::{Filter, Selection};
+use crate::store::filter::{Filter, Selection, StreamSelections};
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
 
 /// In the year 5138. Later times could overflow arithmetic.
@@ -68,8 +68,15 @@ impl Param for ToMs {
 
 impl FromQuery for Filter {
     fn openapi() -> Vec<Value> {
-        let filter = |spec: &DimensionSpec| value_list(spec.name, &format!("Only this {}.", spec.about));
-        DIMENSIONS.iter().map(filter).collect()
+        let by_window = |spec: &DimensionSpec| value_list(spec.name, &format!("Only this {}.", spec.about));
+        let by_stream =
+            |name| value_list(name, "Only single streams with this value. `unknown`: without one.");
+        let of_streams = stream_dimension_names().map(by_stream);
+        let facts = [
+            one_of(OUTCOME, "Only single streams with this outcome, such as `truncated`.", &outcomes()),
+            one_of(DEFECT, "Only single streams with this defect, such as `stall`.", &defects()),
+        ];
+        DIMENSIONS.iter().map(by_window).chain(of_streams).chain(facts).collect()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -77,7 +84,13 @@ impl FromQuery for Filter {
         for (spec, selection) in DIMENSIONS.iter().zip(&mut selections) {
             *selection = selected(spec.name, given.texts(spec.name))?;
         }
-        let filter = Self::new(selections, given.sites().clone());
+        let mut of_streams = StreamSelections::default();
+        for (name, selection) in stream_dimension_names().zip(&mut of_streams.dimensions) {
+            *selection = selected(name, given.texts(name))?;
+        }
+        of_streams.outcomes = selected_of(OUTCOME, &outcomes(), given.texts(OUTCOME))?;
+        of_streams.defects = selected_of(DEFECT, &defects(), given.texts(DEFECT))?;
+        let filter = Self::new(selections, of_streams, given.sites().clone());
         match (filter.selection(Dimension::Site), filter.sites().names()) {
             (Selection::Only(asked), Some(names))
                 if !asked.iter().all(|site| filter.sites().allows(site)) =>
@@ -90,45 +103,6 @@ impl FromQuery for Filter {
             }
             _ => Ok(filter),
         }
-    }
-}
-
-/// Which kept streams a query selects: by the dimensions of windows, and by those that only single streams have.
-#[derive(Clone)]
-pub(super) struct KeptFilter {
-    pub(super) of_windows: Filter,
-    selections: [Selection; STREAM_DIMENSIONS.len()],
-}
-
-impl KeptFilter {
-    /// Whether windows tell which streams it selects.
-    pub(super) fn needs_only_windows(&self) -> bool {
-        self.selections.iter().all(|selection| *selection == Selection::All)
-    }
-
-    /// Whether it selects a stream that `of_windows` selects.
-    pub(super) fn selects(&self, report: &StreamReport) -> bool {
-        STREAM_DIMENSIONS.iter().zip(&self.selections).all(|(dimension, selection)| {
-            *selection == Selection::All || selection.contains((dimension.value)(report).unwrap_or(UNKNOWN))
-        })
-    }
-}
-
-impl FromQuery for KeptFilter {
-    fn openapi() -> Vec<Value> {
-        let filter = |dimension: &StreamDimension| {
-            let about = "Only single streams with this value. `unknown`: those without one.";
-            value_list(dimension.name, about)
-        };
-        Filter::openapi().into_iter().chain(STREAM_DIMENSIONS.iter().map(filter)).collect()
-    }
-
-    fn read(given: &mut Given) -> Result<Self, ApiError> {
-        let mut selections = [const { Selection::All }; STREAM_DIMENSIONS.len()];
-        for (dimension, selection) in STREAM_DIMENSIONS.iter().zip(&mut selections) {
-            *selection = selected(dimension.name, given.texts(dimension.name))?;
-        }
-        Ok(Self { of_windows: Filter::read(given)?, selections })
     }
 }
 
@@ -155,6 +129,36 @@ fn selected(name: &str, texts: Vec<String>) -> Result<Selection, ApiError> {
         _ => Err(bad(format!("`{name}` selects values or excludes them with `!`, not both"))),
     }
 }
+
+/// A parameter that may be given several times, with certain words.
+fn one_of(name: &str, about: &str, words: &[&str]) -> Value {
+    let excluded = words.iter().map(|word| format!("!{word}"));
+    let accepted: Vec<_> = words.iter().map(|word| (*word).to_owned()).chain(excluded).collect();
+    let list =
+        json!({ "type": "array", "items": { "type": "string", "enum": accepted }, "maxItems": MOST_VALUES });
+    parameter(name, about, &list)
+}
+
+/// The same as [`selected`], but each text must be one of the words.
+fn selected_of(name: &str, words: &[&str], texts: Vec<String>) -> Result<Selection, ApiError> {
+    let is_known = |text: &String| words.contains(&text.strip_prefix('!').unwrap_or(text));
+    if !texts.iter().all(is_known) {
+        let words = words.join(", ");
+        return Err(bad(format!("`{name}` must be one of {words}, or one after `!`")));
+    }
+    selected(name, texts)
+}
+
+fn outcomes() -> Vec<&'static str> {
+    Outcome::ALL.iter().map(|outcome| outcome.as_str()).collect()
+}
+
+fn defects() -> Vec<&'static str> {
+    Defect::ALL.iter().map(|defect| defect.as_str()).collect()
+}
+
+const OUTCOME: &str = "outcome";
+const DEFECT: &str = "defect";
 
 /// Most values of a filter.
 const MOST_VALUES: usize = 50;
@@ -320,15 +324,6 @@ impl Param for Limit {
 
     fn accepts() -> Accepts<Self> {
         Accepts::Whole { min: 1, max: 500, multiple_of: 1, value: |limit| Self(limit as usize) }
-    }
-}
-
-impl Param for Outcome {
-    const NAME: &'static str = "outcome";
-    const ABOUT: &'static str = "Only streams with this outcome.";
-
-    fn accepts() -> Accepts<Self> {
-        Accepts::words(Self::ALL.map(|outcome| (outcome.as_str(), outcome)))
     }
 }
 

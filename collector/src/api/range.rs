@@ -35,6 +35,10 @@ pub(super) struct Range {
     pub(super) from_ms: i64,
     #[serde(rename = "to")]
     pub(super) to_ms: i64,
+    /// Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+    /// reports are not all kept. Absent if all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_since_ms: Option<i64>,
     /// Start of the first step, which may be before the start of the range.
     #[serde(skip)]
     steps_from_ms: i64,
@@ -97,7 +101,9 @@ impl AskedRange {
             Self::Newest { minutes } => (end_of(now_ms) - minutes * MINUTE_MS, end_of(now_ms)),
             Self::Between { from_ms, to_ms } => (minute_of(from_ms) * MINUTE_MS, end_of(to_ms - 1)),
         };
-        Range { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms }.in_known_windows()
+        let range =
+            Range { from_ms, to_ms, kept_since_ms: None, steps_from_ms: from_ms, now_ms, minutes_from_ms };
+        range.in_known_windows()
     }
 }
 
@@ -174,8 +180,29 @@ impl Range {
             step_ms.is_none_or(|step_ms| step_ms % ms == 0 && self.steps_from_ms % ms == 0)
         };
         let longest = ROLLUP_MINUTES.into_iter().rfind(|minutes| fits(*minutes)).unwrap_or(1);
-        let minutes = (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS);
-        WindowsQuery { filter, minutes, longest, metrics }
+        WindowsQuery { filter, minutes: self.minutes(), longest, metrics }
+    }
+
+    /// First minute, and the minute after the last.
+    pub(super) const fn minutes(self) -> (i64, i64) {
+        (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS)
+    }
+
+    /// The same range, with the time since which an answer about it has all streams: a filter may need reports, and those
+    /// are not kept for ever. Asked after the answer was read, because that time moves on.
+    pub(super) async fn with_kept_since(self, state: &ApiState, filter: &Filter) -> Result<Self, ApiError> {
+        if filter.needs_streams() { self.with_kept_streams_since(state).await } else { Ok(self) }
+    }
+
+    /// The same, if the question needs reports whatever its filter is.
+    pub(super) async fn with_kept_streams_since(self, state: &ApiState) -> Result<Self, ApiError> {
+        let since_ms = state.reader.run(move |store| store.kept_since_ms(self.minutes())).await?;
+        Ok(self.kept_since(since_ms))
+    }
+
+    /// The same range, of which all reports are kept since this time, or all of them.
+    pub(super) fn kept_since(self, since_ms: Option<i64>) -> Self {
+        Self { kept_since_ms: since_ms.filter(|since_ms| *since_ms > self.from_ms), ..self }
     }
 
     /// Whether the range reaches into the present.
@@ -281,7 +308,7 @@ const ONSET_STEPS: i64 = 744;
 #[cfg(test)]
 impl Range {
     pub(super) const fn of_test(from_ms: i64, to_ms: i64, now_ms: i64) -> Self {
-        Self { from_ms, to_ms, steps_from_ms: from_ms, now_ms, minutes_from_ms: 0 }
+        Self { from_ms, to_ms, kept_since_ms: None, steps_from_ms: from_ms, now_ms, minutes_from_ms: 0 }
     }
 }
 

@@ -10,17 +10,16 @@ use beacon::Outcome;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::kept_streams::{each_kept, was_abandoned};
-use super::params::KeptFilter;
+use super::kept_streams::was_abandoned;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
-use crate::aggregate::judgement::Judgement;
 use crate::http::error::ApiError;
 use crate::stats::binomial::{difference, quantile_ranks};
 use crate::stats::onset::appeared_late;
 use crate::store::backend::Backend;
+use crate::store::filter::Filter;
 use crate::store::query::KeptStream;
 
 /// Releases of the app, the newest first.
@@ -28,9 +27,6 @@ use crate::store::query::KeptStream;
 pub(crate) struct Releases {
     #[serde(flatten)]
     range: Range,
-    /// The reports of streams that ended before this time are not all kept. Absent if the whole range is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept_since_ms: Option<i64>,
     /// Streams whose page names no release.
     without_release: u64,
     /// The newest by their first stream, at most 50.
@@ -88,7 +84,7 @@ query! {
     /// Parameters of the route.
     ReleasesQuery {
         range: AskedRange,
-        filter: KeptFilter,
+        filter: Filter,
     }
 }
 
@@ -99,18 +95,22 @@ pub(crate) async fn releases(
 ) -> Result<Response, ApiError> {
     let ReleasesQuery { range, filter } = query;
     let range = range.at_present(&state);
-    let config = state.config.clone();
     let read = move |store: &Backend<'_>| {
         let mut sites: BTreeMap<String, Site> = BTreeMap::new();
-        let kept_since_ms = each_kept(store, range, &filter, &config, |stream, judgement| {
-            let site = stream.report.site.as_deref().unwrap_or_default();
-            sites.entry(site.to_owned()).or_default().add(stream, judgement);
-        })?;
+        let mut since_ms = None;
+        store.each_kept(
+            range.kept_streams(&filter, ["site", "page_release"]),
+            |kept| since_ms = kept,
+            |stream| {
+                let site = stream.report.site.as_deref().unwrap_or_default();
+                sites.entry(site.to_owned()).or_default().add(stream);
+            },
+        )?;
         let without_release = sites.values().map(Site::without_release).sum();
         let mut releases: Vec<_> = sites.into_iter().flat_map(|(name, site)| site.compared(&name)).collect();
         releases.sort_by_key(|release| Reverse(release.first_ms));
         releases.truncate(MOST_RELEASES);
-        Ok(Releases { range, kept_since_ms, without_release, releases })
+        Ok(Releases { range: range.kept_since(since_ms), without_release, releases })
     };
     Ok(Json(state.reader.run(read).await?).into_response())
 }
@@ -124,13 +124,13 @@ struct Site {
 }
 
 impl Site {
-    fn add(&mut self, stream: &KeptStream<'_>, judgement: Judgement) {
+    fn add(&mut self, stream: &KeptStream<'_>) {
         let release = stream.report.page.as_ref().and_then(|page| page.release.as_deref());
         self.streams.push((stream.received_ms, release.map(str::to_owned)));
         let Some(release) = release else { return };
         // Pages choose the names: further ones are left out.
         if self.by_release.len() < MOST_COUNTED || self.by_release.contains_key(release) {
-            self.by_release.entry(release.to_owned()).or_default().add(stream, judgement);
+            self.by_release.entry(release.to_owned()).or_default().add(stream);
         }
     }
 
@@ -211,7 +211,7 @@ impl Share {
 }
 
 impl Counts {
-    fn add(&mut self, stream: &KeptStream<'_>, judgement: Judgement) {
+    fn add(&mut self, stream: &KeptStream<'_>) {
         let report = stream.report;
         self.first_ms =
             if self.streams == 0 { stream.received_ms } else { self.first_ms.min(stream.received_ms) };
@@ -220,7 +220,7 @@ impl Counts {
         self.waits_ms.extend(report.ttfv_ms);
         if report.outcome.is_eligible() {
             self.integrity.add(report.is_intact());
-            self.goodput.add(judgement.within_slo);
+            self.goodput.add(stream.judgement.within_slo);
         }
         if report.outcome != Outcome::Unobserved {
             self.abandonment.add(was_abandoned(report));

@@ -10,29 +10,27 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use beacon::Outcome;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 pub(super) use self::stream_file::ExportFormat;
 use self::stream_file::{ChunkSender, StreamFile};
-use super::params::KeptFilter;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::http::error::{ApiError, Reason};
+use crate::rows::parquet_reader::FieldsRead;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
+use crate::store::filter::Filter;
 use crate::store::query::KeptQuery;
-use crate::time::MINUTE_MS;
 
 query! {
     /// Parameters of the routes.
     StreamExportQuery {
         range: AskedRange,
-        filter: KeptFilter,
-        outcome: Option<Outcome>,
+        filter: Filter,
     }
 }
 
@@ -85,7 +83,7 @@ async fn export(
 fn write(
     store: &Backend<'_>,
     range: Range,
-    StreamExportQuery { filter, outcome, .. }: &StreamExportQuery,
+    StreamExportQuery { filter, .. }: &StreamExportQuery,
     format: ExportFormat,
     begin: oneshot::Sender<Option<i64>>,
     sender: &mpsc::Sender<io::Result<Bytes>>,
@@ -95,14 +93,9 @@ fn write(
     let begin = |kept_since_ms: Option<i64>| {
         let _ = begin.send(kept_since_ms.filter(|since_ms| *since_ms > range.from_ms));
     };
-    let minutes = (range.from_ms / MINUTE_MS, range.to_ms / MINUTE_MS);
-    let asked = KeptQuery { filter: &filter.of_windows, minutes, most_in_files: u64::MAX };
-    let read = store.each_kept(asked, begin, |stream| {
-        let is_asked = outcome.is_none_or(|outcome| outcome == stream.report.outcome);
-        if is_asked && filter.selects(stream.report) {
-            file.add(stream);
-        }
-    });
+    let (minutes, fields) = (range.minutes(), FieldsRead::All);
+    let asked = KeptQuery { filter, minutes, most_in_files: u64::MAX, fields };
+    let read = store.each_kept(asked, begin, |stream| file.add(stream));
     let written = if read.is_ok() { file.finish() } else { Ok(()) };
     if let Err(error) = &written
         && !sender.is_closed()

@@ -5,7 +5,6 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use beacon::Outcome;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -31,7 +30,6 @@ query! {
         filter: Filter,
         limit: Limit,
         cursor: Cursor,
-        outcome: Option<Outcome>,
         sample: Option<SampleKind>,
         since: Option<ReceivedSince>,
     }
@@ -42,26 +40,18 @@ pub(crate) async fn streams(
     State(state): State<ApiState>,
     Query(query): Query<StreamListQuery>,
 ) -> Result<Response, ApiError> {
-    let StreamListQuery {
-        range,
-        filter,
-        limit: Limit(limit),
-        cursor: Cursor(cursor),
-        outcome,
-        sample,
-        since,
-    } = query;
+    let StreamListQuery { range, filter, limit: Limit(limit), cursor: Cursor(cursor), sample, since } = query;
     let range = range.map(|range| range.at_present(&state));
     let received_ms = range.map_or((0, i64::MAX), |range| (range.from_ms, range.to_ms));
     let page = match sample {
         Some(sample) => {
-            let skip = cursor.unwrap_or(0).cast_signed();
-            let asked = SamplesQuery { sample, filter, outcome, received_ms, skip, limit };
+            let skip = cursor.unwrap_or(0) as usize;
+            let asked = SamplesQuery { sample, filter, received_ms, skip, limit };
             state.reader.run(move |store| store.samples(&asked)).await?
         }
         None => {
             let before = cursor.unwrap_or(SeqNo::MAX);
-            let asked = StreamsQuery { filter, outcome, only_ended: false, received_ms, before, limit };
+            let asked = StreamsQuery { filter, only_ended: false, received_ms, before, limit };
             state.reader.run(move |store| store.newest(&asked)).await?
         }
     };

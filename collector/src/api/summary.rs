@@ -100,6 +100,8 @@ pub(crate) async fn summary(
         move |store: &Backend<'_>| Read::from(&state, store, (range, earlier), &filter)
     };
     let Read { groups, judgements, before, open, overflow } = state.reader.run(read).await?;
+    let range = range.with_kept_since(&state, &asked).await?;
+    let earlier = earlier.with_kept_since(&state, &asked).await?;
     let mut by_use_case = BTreeMap::<String, WindowStats>::new();
     let mut now = WindowStats::default();
     let mut within_p95 = SliCount::default();

@@ -99,6 +99,7 @@ pub(crate) async fn timeseries(
         )
     };
     let ((steps, earlier), (by_use_case, open_since_ms)) = state.reader.run(read_all).await?;
+    let range = range.with_kept_since(&state, &asked).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
     let points = |mut steps: Steps| {

@@ -98,7 +98,7 @@ pub(super) fn alerts(
 ) -> Result<GroupStates, StoreError> {
     let of_alerts = [Dimension::Site, Dimension::UseCase];
     let is_part = filter.restricted().any(|(dimension, ..)| !of_alerts.contains(&dimension));
-    if is_part || !range.includes_now() {
+    if is_part || filter.needs_streams() || !range.includes_now() {
         return Ok(GroupStates::new());
     }
     state.firing(store, filter)

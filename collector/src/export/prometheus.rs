@@ -89,7 +89,6 @@ fn newest(now_ms: i64) -> StreamsQuery {
     StreamsQuery {
         // Only tokens without a limit of sites can have the scope `metrics`.
         filter: Filter::of_sites(AllowedSites::All),
-        outcome: None,
         only_ended: false,
         received_ms: (now_ms - EXEMPLARS_MS, i64::MAX),
         before: SeqNo::MAX,

@@ -4,6 +4,7 @@
 use beacon::{Field, Fields, Rule, StreamReport, Value};
 use serde_json::{Map, json};
 
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 
 /// A stream, as a row shows it.
@@ -12,8 +13,17 @@ pub(crate) struct StreamRow<'a> {
     pub(crate) received_ms: i64,
     /// The country that it is counted under.
     pub(crate) country: &'a str,
-    /// Number of its series in the store. `None` in exports.
-    pub(crate) series: Option<SeriesId>,
+    /// `None` in exports.
+    pub(crate) stored: Option<StoredValues>,
+}
+
+/// What only the store's own files have.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredValues {
+    /// Number of the stream's series in the store.
+    pub(crate) series: SeriesId,
+    /// By the targets that applied when it was counted.
+    pub(crate) judgement: Judgement,
 }
 
 /// A column of the table.
@@ -55,16 +65,18 @@ pub(crate) fn columns() -> Vec<Column> {
     columns
 }
 
-/// The columns of the store's own files: those of an export, and the number of the series.
+/// The columns of the store's own files: those of an export, and [`StoredValues`].
 pub(crate) fn stored_columns() -> Vec<Column> {
-    let series = Column { name: SERIES.to_owned(), kind: ColumnKind::Integer };
-    columns().into_iter().chain([series]).collect()
+    let stored = [SERIES, JUDGEMENT].map(|name| Column { name: name.to_owned(), kind: ColumnKind::Integer });
+    columns().into_iter().chain(stored).collect()
 }
 
 /// Column with the time at which the latest revision arrived.
 pub(super) const RECEIVED_AT: &str = "received_at";
 /// Column with the number of the series.
 pub(super) const SERIES: &str = "series";
+/// Column with the bits of the judgement.
+pub(super) const JUDGEMENT: &str = "judgement";
 
 fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
     for field in fields {
@@ -90,8 +102,9 @@ impl StreamRow<'_> {
         cells(StreamReport::FIELDS, Some(self.report), &mut each);
         each(Cell::Integer(self.received_ms));
         each(Cell::Text(self.country));
-        if let Some(series) = self.series {
+        if let Some(StoredValues { series, judgement }) = self.stored {
             each(Cell::Integer(series.into()));
+            each(Cell::Integer(judgement.to_bits().into()));
         }
     }
 }

@@ -1,43 +1,153 @@
 //! Reads the streams of a Parquet file that this collector has written, of this version or another: a column that the
 //! file lacks is absent, and one that this version does not know is ignored.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
-use beacon::record::{Record as _, RecordValue, put_text};
-use beacon::{Defects, Field, Histogram, Mark, Observed, Rule, StreamReport};
+use beacon::{Field, FieldValue as _, NewValue, Rule, StreamReport};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 
-use super::column::{RECEIVED_AT, SERIES};
+use super::column::{JUDGEMENT, RECEIVED_AT, SERIES};
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 
 /// A stream of a file.
-pub(crate) struct StoredRow {
-    pub(crate) report: StreamReport,
+pub(crate) struct StoredRow<'a> {
+    pub(crate) report: &'a StreamReport,
     pub(crate) received_ms: i64,
     pub(crate) series: SeriesId,
+    pub(crate) judgement: Judgement,
 }
 
-/// Calls `each` with the streams of a file, in its order.
-pub(crate) fn each_row<E: From<ParquetError>>(
-    file: File,
-    mut each: impl FnMut(StoredRow) -> Result<(), E>,
+/// Which streams of a file are asked.
+pub(crate) trait RowSelection: Sync {
+    /// Times of arrival.
+    fn received_ms(&self) -> Range<i64>;
+
+    fn has_series(&self, series: SeriesId) -> bool;
+
+    /// Fields on which [`has_report`](Self::has_report) depends.
+    fn reads(&self) -> Vec<&'static str>;
+
+    fn has_report(&self, report: &StreamReport) -> bool;
+}
+
+/// Which columns are read. The fields of all others are absent: each column takes time.
+#[derive(Debug, Clone)]
+pub(crate) enum FieldsRead {
+    All,
+    Only(BTreeSet<&'static str>),
+}
+
+impl FieldsRead {
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.contains(name),
+        }
+    }
+}
+
+/// Calls `each` with the selected streams of files, in their order. A thread reads ahead.
+pub(crate) fn each_row<S: RowSelection, E: From<ParquetError>>(
+    files: &[(PathBuf, S)],
+    fields: &FieldsRead,
+    mut each: impl FnMut(StoredRow<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let file = SerializedFileReader::new(file)?;
+    thread::scope(|scope| {
+        let (sender, groups) = mpsc::sync_channel(1);
+        let read = move || {
+            for (path, selection) in files {
+                let read =
+                    read_groups(path, selection, fields, |group| sender.send(Ok((selection, group))).is_ok());
+                if let Err(error) = read {
+                    // Fails only if the caller has stopped, and then it does not want to know.
+                    let _ = sender.send(Err(error));
+                    return;
+                }
+            }
+        };
+        let spawned = thread::Builder::new().name("row groups".into()).spawn_scoped(scope, read);
+        spawned.map_err(ParquetError::from)?;
+        for group in groups {
+            let (selection, group) = group?;
+            group.each_row(selection, &mut each)?;
+        }
+        Ok(())
+    })
+}
+
+/// A part of a file in memory.
+struct Group {
+    layout: Arc<Layout>,
+    columns: Vec<ColumnCells>,
+    rows: usize,
+}
+
+/// Calls `send` with the groups of a file that may have selected streams, until it returns `false`.
+fn read_groups(
+    path: &Path,
+    selection: &impl RowSelection,
+    fields: &FieldsRead,
+    mut send: impl FnMut(Group) -> bool,
+) -> Result<(), ParquetError> {
+    let file = SerializedFileReader::new(File::open(path)?)?;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     let by_name = (0..schema.num_columns()).map(|at| (schema.column(at).name().to_owned(), at)).collect();
-    let layout = Layout::new(&by_name);
+    let layout = Arc::new(Layout::new(&by_name, &selection.reads(), fields)?);
     for at in 0..file.num_row_groups() {
         let group = file.get_row_group(at)?;
-        let mut columns = read_columns(&*group)?;
-        for _ in 0..group.metadata().num_rows() {
-            each(layout.row(&mut columns)?)?;
+        if may_have(&*group, layout.received_at, &selection.received_ms()) {
+            let columns = layout.read_columns(&*group)?;
+            let rows = group.metadata().num_rows() as usize;
+            if !send(Group { layout: layout.clone(), columns, rows }) {
+                break;
+            }
         }
     }
     Ok(())
+}
+
+impl Group {
+    fn each_row<E: From<ParquetError>>(
+        mut self,
+        selection: &impl RowSelection,
+        mut each: impl FnMut(StoredRow<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (layout, columns, received) = (&*self.layout, &mut self.columns, selection.received_ms());
+        let (deciding, others) = layout.fields.split_at(layout.deciding);
+        for _ in 0..self.rows {
+            let mut report = StreamReport::default();
+            let received_ms = columns[layout.received_at].integer()?;
+            let series = columns[layout.series].integer()?.try_into().map_err(|_| damaged())?;
+            let judgement =
+                columns[layout.judgement].integer()?.try_into().ok().and_then(Judgement::from_bits);
+            for field in deciding {
+                field.set(&mut report, columns)?;
+            }
+            if received.contains(&received_ms)
+                && selection.has_series(series)
+                && selection.has_report(&report)
+            {
+                for field in others {
+                    field.set(&mut report, columns)?;
+                }
+                let judgement = judgement.ok_or_else(damaged)?;
+                each(StoredRow { report: &report, received_ms, series, judgement })?;
+            } else {
+                others.iter().for_each(|field| _ = columns[field.column].next());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether the file has its end, without which nothing of it can be read.
@@ -45,122 +155,103 @@ pub(crate) fn is_whole(file: File) -> bool {
     SerializedFileReader::new(file).is_ok()
 }
 
-/// Columns of a file, by what they are for.
+/// The columns that are read, by what they are for.
 struct Layout {
+    received_at: usize,
+    series: usize,
+    judgement: usize,
     fields: Vec<FieldColumn>,
-    received_at: Option<usize>,
-    series: Option<usize>,
+    /// Number of the fields, the first ones, that decide whether a stream is selected.
+    deciding: usize,
 }
 
-enum FieldColumn {
-    Value { column: usize, number: u8, rule: Rule },
-    Group { number: u8, fields: Vec<Self> },
+/// A column with a field of the report.
+struct FieldColumn {
+    column: usize,
+    /// Numbers of the field and of the groups around it, the outermost first.
+    path: Vec<u8>,
+    rule: Rule,
 }
 
 impl Layout {
-    fn new(by_name: &HashMap<String, usize>) -> Self {
-        let fields = field_columns("", StreamReport::FIELDS, by_name);
-        let column = |name| by_name.get(name).copied();
-        Self { fields, received_at: column(RECEIVED_AT), series: column(SERIES) }
-    }
-
-    fn row(&self, columns: &mut [ColumnCells]) -> Result<StoredRow, ParquetError> {
-        let (mut record, mut report) = (Vec::with_capacity(512), StreamReport::default());
-        put_fields(&self.fields, columns, &mut record, &mut report.id)?;
-        record.push(0);
-        report.read_record(&mut record.as_slice()).ok_or_else(damaged)?;
-        let mut integer = |column: Option<usize>| match columns[column?].next() {
-            Some(StoredCell::Integer(value)) => Some(value),
-            _ => None,
-        };
-        let received_ms = integer(self.received_at).ok_or_else(damaged)?;
-        let series = integer(self.series).and_then(|series| series.try_into().ok()).ok_or_else(damaged)?;
-        Ok(StoredRow { report, received_ms, series })
-    }
-}
-
-fn field_columns(group: &str, fields: &[Field], by_name: &HashMap<String, usize>) -> Vec<FieldColumn> {
-    let known = fields.iter().filter_map(|field| {
-        let name = format!("{group}{}", field.name);
-        let Field { number, rule, .. } = *field;
-        match rule {
-            Rule::Group(inner) => {
-                let fields = field_columns(&format!("{name}_"), inner, by_name);
-                Some(FieldColumn::Group { number, fields })
+    fn new(
+        by_name: &HashMap<String, usize>,
+        deciding: &[&str],
+        others: &FieldsRead,
+    ) -> Result<Self, ParquetError> {
+        let column = |name| by_name.get(name).copied().ok_or_else(damaged);
+        let (mut fields, mut later) = (Vec::new(), Vec::new());
+        add_fields("", &[], StreamReport::FIELDS, &mut |name, path, rule| {
+            let Some(&column) = by_name.get(name) else { return };
+            let field = FieldColumn { column, path: path.to_vec(), rule };
+            if deciding.contains(&name) {
+                fields.push(field);
+            } else if others.has(name) {
+                later.push(field);
             }
-            _ => by_name.get(&name).map(|&column| FieldColumn::Value { column, number, rule }),
+        });
+        let deciding = fields.len();
+        fields.append(&mut later);
+        let (received_at, series, judgement) = (column(RECEIVED_AT)?, column(SERIES)?, column(JUDGEMENT)?);
+        Ok(Self { received_at, series, judgement, fields, deciding })
+    }
+
+    /// The cells of a group, by column. Those that are not read are absent.
+    fn read_columns(&self, group: &dyn RowGroupReader) -> Result<Vec<ColumnCells>, ParquetError> {
+        let fields = self.fields.iter().map(|field| field.column);
+        let mut columns = Vec::new();
+        columns.resize_with(group.num_columns(), ColumnCells::default);
+        for at in [self.received_at, self.series, self.judgement].into_iter().chain(fields) {
+            columns[at] = ColumnCells::read(group, at)?;
         }
-    });
-    known.collect()
+        Ok(columns)
+    }
 }
 
-/// Appends the fields that are present, as the journal has them. Returns whether there was any.
-fn put_fields(
-    fields: &[FieldColumn],
-    columns: &mut [ColumnCells],
-    into: &mut Vec<u8>,
-    id: &mut String,
-) -> Result<bool, ParquetError> {
-    let mut any = false;
+/// Calls `add` with the name of each column, the path of its field, and the field's rule.
+fn add_fields(group: &str, path: &[u8], fields: &[Field], add: &mut dyn FnMut(&str, &[u8], Rule)) {
     for field in fields {
-        match field {
-            FieldColumn::Value { column, number, rule } => {
-                let Some(cell) = columns[*column].next() else { continue };
-                any = true;
-                match (rule, cell) {
-                    (Rule::Id, StoredCell::Text(text)) => text.clone_into(id),
-                    (rule, cell) => put_value(*rule, *number, cell, into).ok_or_else(damaged)?,
-                }
-            }
-            FieldColumn::Group { number, fields } => {
-                let before = into.len();
-                into.push(number << 1);
-                if put_fields(fields, columns, into, id)? {
-                    into.push(0);
-                    any = true;
-                } else {
-                    into.truncate(before);
-                }
-            }
+        let (name, path) = (format!("{group}{}", field.name), [path, &[field.number]].concat());
+        match field.rule {
+            Rule::Group(inner) => add_fields(&format!("{name}_"), &path, inner, add),
+            rule => add(&name, &path, rule),
         }
     }
-    Ok(any)
 }
 
-/// `None` if the cell has no value of this field.
-fn put_value(rule: Rule, number: u8, cell: StoredCell<'_>, into: &mut Vec<u8>) -> Option<()> {
-    match (rule, cell) {
-        (Rule::Milliseconds | Rule::Share, StoredCell::Float(value)) => value.write(number, into),
-        (Rule::Count(_) | Rule::Between(..), StoredCell::Integer(value)) => {
-            u64::try_from(value).ok()?.write(number, into);
+impl FieldColumn {
+    /// Sets the field from the column's next cell.
+    fn set(&self, report: &mut StreamReport, columns: &mut [ColumnCells]) -> Result<(), ParquetError> {
+        match columns[self.column].next() {
+            Some(cell) => self.set_to(report, cell).ok_or_else(damaged),
+            None => Ok(()),
         }
-        (Rule::Flag, StoredCell::Flag(is_set)) => {
-            if is_set {
-                is_set.write(number, into);
-            }
-        }
-        (Rule::Word(Observed::WORDS, _), StoredCell::Text(word)) => {
-            Observed::from_word(word)?.write(number, into);
-        }
-        (Rule::Word(..) | Rule::Text(_) | Rule::Name(_) | Rule::Collector, StoredCell::Text(text)) => {
-            into.push(number << 1);
-            put_text(text, into);
-        }
-        (Rule::Histogram, StoredCell::Text(json)) => {
-            serde_json::from_str::<Histogram>(json).ok()?.write(number, into);
-        }
-        (Rule::Defects, StoredCell::Text(json)) => {
-            serde_json::from_str::<Defects>(json).ok()?.write(number, into);
-        }
-        (Rule::Marks, StoredCell::Text(json)) => {
-            serde_json::from_str::<Vec<Mark>>(json).ok()?.write(number, into);
-        }
-        _ => return None,
     }
-    Some(())
+
+    /// `None` if the cell has no value of this field.
+    fn set_to(&self, report: &mut StreamReport, cell: StoredCell<'_>) -> Option<()> {
+        let value = match (self.rule, cell) {
+            (Rule::Marks, StoredCell::Text(json)) => {
+                report.marks = serde_json::from_str(json).ok()?;
+                return Some(());
+            }
+            (Rule::Histogram, StoredCell::Text(json)) => {
+                NewValue::Histogram(serde_json::from_str(json).ok()?)
+            }
+            // Most streams have none.
+            (Rule::Defects, StoredCell::Text("{}")) => return Some(()),
+            (Rule::Defects, StoredCell::Text(json)) => NewValue::Defects(serde_json::from_str(json).ok()?),
+            (_, StoredCell::Text(text)) => NewValue::Text(text),
+            (_, StoredCell::Float(value)) => NewValue::Float(value),
+            (_, StoredCell::Integer(value)) => NewValue::Integer(value.try_into().ok()?),
+            (_, StoredCell::Flag(value)) => NewValue::Flag(value),
+        };
+        report.set(&self.path, value)
+    }
 }
 
 /// The cells of a column in a row group, taken one after the other.
+#[derive(Default)]
 struct ColumnCells {
     values: Values,
     /// For each row: 1 if it has a value, else 0.
@@ -169,12 +260,14 @@ struct ColumnCells {
     next_value: usize,
 }
 
+#[derive(Default)]
 enum Values {
     Float(Vec<f64>),
     Integer(Vec<i64>),
     Flag(Vec<bool>),
     Text(Vec<ByteArray>),
     /// Of a type that no column of this version has.
+    #[default]
     Unknown,
 }
 
@@ -186,6 +279,43 @@ enum StoredCell<'a> {
 }
 
 impl ColumnCells {
+    fn read(group: &dyn RowGroupReader, column: usize) -> Result<Self, ParquetError> {
+        let rows = group.metadata().num_rows() as usize;
+        let mut levels = Vec::new();
+        // Only optional columns have levels; all that this collector writes are optional.
+        let values = match group.get_column_reader(column)? {
+            ColumnReader::DoubleColumnReader(mut reader) => {
+                let mut values = Vec::new();
+                reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+                Values::Float(values)
+            }
+            ColumnReader::Int64ColumnReader(mut reader) => {
+                let mut values = Vec::new();
+                reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+                Values::Integer(values)
+            }
+            ColumnReader::BoolColumnReader(mut reader) => {
+                let mut values = Vec::new();
+                reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+                Values::Flag(values)
+            }
+            ColumnReader::ByteArrayColumnReader(mut reader) => {
+                let mut values = Vec::new();
+                reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+                Values::Text(values)
+            }
+            _ => Values::Unknown,
+        };
+        Ok(Self { values, levels, next_row: 0, next_value: 0 })
+    }
+
+    fn integer(&mut self) -> Result<i64, ParquetError> {
+        match self.next() {
+            Some(StoredCell::Integer(value)) => Ok(value),
+            _ => Err(damaged()),
+        }
+    }
+
     /// The cell of the next row. `None` if it is absent.
     fn next(&mut self) -> Option<StoredCell<'_>> {
         let level = self.levels.get(self.next_row).copied();
@@ -205,38 +335,16 @@ impl ColumnCells {
     }
 }
 
-fn read_columns(group: &dyn RowGroupReader) -> Result<Vec<ColumnCells>, ParquetError> {
-    (0..group.num_columns())
-        .map(|at| {
-            let rows = group.metadata().num_rows() as usize;
-            let mut levels = Vec::new();
-            // Only optional columns have levels; all that this collector writes are optional.
-            let values = match group.get_column_reader(at)? {
-                ColumnReader::DoubleColumnReader(mut reader) => {
-                    let mut values = Vec::new();
-                    reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-                    Values::Float(values)
-                }
-                ColumnReader::Int64ColumnReader(mut reader) => {
-                    let mut values = Vec::new();
-                    reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-                    Values::Integer(values)
-                }
-                ColumnReader::BoolColumnReader(mut reader) => {
-                    let mut values = Vec::new();
-                    reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-                    Values::Flag(values)
-                }
-                ColumnReader::ByteArrayColumnReader(mut reader) => {
-                    let mut values = Vec::new();
-                    reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-                    Values::Text(values)
-                }
-                _ => Values::Unknown,
-            };
-            Ok(ColumnCells { values, levels, next_row: 0, next_value: 0 })
-        })
-        .collect()
+/// Whether the group may have a stream of this time, by the smallest and the largest value of the column.
+fn may_have(group: &dyn RowGroupReader, received_at: usize, received_ms: &Range<i64>) -> bool {
+    match group.metadata().column(received_at).statistics() {
+        Some(Statistics::Int64(of)) => {
+            let is_later = of.min_opt().is_some_and(|min| *min >= received_ms.end);
+            let is_earlier = of.max_opt().is_some_and(|max| *max < received_ms.start);
+            !is_later && !is_earlier
+        }
+        _ => true,
+    }
 }
 
 fn damaged() -> ParquetError {

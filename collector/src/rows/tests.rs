@@ -1,6 +1,7 @@
 //! Rows read back from a file are the streams that were written.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::Path;
 
 use beacon::StreamReport;
@@ -8,9 +9,13 @@ use parquet::errors::ParquetError;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::column::{StreamRow, columns, stored_columns};
-use super::parquet_reader::{each_row, is_whole};
+use super::column::{StoredValues, StreamRow, columns, stored_columns};
+use super::parquet_reader::{FieldsRead, RowSelection, each_row, is_whole};
 use super::parquet_writer::ParquetWriter;
+use crate::aggregate::judgement::Judgement;
+use crate::aggregate::metric::{self, METRICS, MetricDefinition};
+use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
+use crate::aggregate::window_stats::{FIELDS_OF_COUNTS, WindowStats};
 use crate::journal::record::tests::full;
 
 type Row = (StreamReport, i64, u32);
@@ -18,19 +23,45 @@ type Row = (StreamReport, i64, u32);
 fn write(path: &Path, rows: &[Row]) {
     let mut writer = ParquetWriter::new(File::create(path).unwrap(), &stored_columns()).unwrap();
     for (report, received_ms, series) in rows {
-        let row = StreamRow { report, received_ms: *received_ms, country: "DE", series: Some(*series) };
+        let stored = Some(StoredValues { series: *series, judgement: Judgement::WITHIN_SLO });
+        let row = StreamRow { report, received_ms: *received_ms, country: "DE", stored };
         writer.add(&row).unwrap();
     }
     writer.finish().unwrap();
 }
 
 fn read(path: &Path) -> Result<Vec<Row>, ParquetError> {
+    read_fields(path, &FieldsRead::All)
+}
+
+fn read_fields(path: &Path, fields: &FieldsRead) -> Result<Vec<Row>, ParquetError> {
     let mut rows = Vec::new();
-    each_row(File::open(path).unwrap(), |row| {
-        rows.push((row.report, row.received_ms, row.series));
+    each_row(&[(path.to_owned(), All)], fields, |row| {
+        assert_eq!(row.judgement, Judgement::WITHIN_SLO);
+        rows.push((row.report.clone(), row.received_ms, row.series));
         Ok::<_, ParquetError>(())
     })?;
     Ok(rows)
+}
+
+struct All;
+
+impl RowSelection for All {
+    fn received_ms(&self) -> Range<i64> {
+        i64::MIN..i64::MAX
+    }
+
+    fn has_series(&self, _: u32) -> bool {
+        true
+    }
+
+    fn reads(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn has_report(&self, _: &StreamReport) -> bool {
+        true
+    }
 }
 
 /// A full report without some fields: a set bit leaves one out. Each group has bits of its own.
@@ -67,10 +98,11 @@ fn every_column_has_a_cell_and_a_name_of_its_own() {
     let mut names: Vec<_> = stored_columns().into_iter().map(|column| column.name).collect();
     for report in [full(), StreamReport::new("0".repeat(32))] {
         let mut cells = 0;
-        let row = StreamRow { report: &report, received_ms: 1, country: "DE", series: Some(0) };
+        let stored = Some(StoredValues { series: 0, judgement: Judgement::default() });
+        let row = StreamRow { report: &report, received_ms: 1, country: "DE", stored };
         row.cells(|_| cells += 1);
         assert_eq!(cells, names.len());
-        StreamRow { series: None, ..row }.cells(|_| cells -= 1);
+        StreamRow { stored: None, ..row }.cells(|_| cells -= 1);
         assert_eq!(cells, names.len() - columns().len());
     }
     names.sort();
@@ -120,6 +152,37 @@ proptest! {
         let expected = rows.into_iter();
         let expected: Vec<Row> = expected.map(|(report, at, of)| (without_empty_groups(report), at, of)).collect();
         prop_assert_eq!(read(&file).unwrap(), expected);
+    }
+
+    #[test]
+    fn statistics_and_dimensions_name_the_fields_that_they_read(left_out: u128) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("streams.parquet");
+        let report = without(left_out);
+        write(&file, &[(report.clone(), 1, 2)]);
+        let read = |fields: &[&'static str]| {
+            let fields = FieldsRead::Only(fields.iter().copied().collect());
+            read_fields(&file, &fields).unwrap().pop().unwrap().0
+        };
+        let of_counts = read(&FIELDS_OF_COUNTS);
+        let counts = |report: &StreamReport| {
+            let mut stats = WindowStats::default();
+            stats.add(report, Judgement::WITHIN_SLO);
+            stats.add_in_flight(report, 1);
+            WindowStats::decode_only(&stats.encode(), &[]).unwrap()
+        };
+        prop_assert_eq!(counts(&of_counts), counts(&report));
+        for MetricDefinition { id, value, reads, .. } in METRICS {
+            let read = read(&[&FIELDS_OF_COUNTS, *reads].concat());
+            match value {
+                metric::Value::One(of) => prop_assert_eq!(of(&read), of(&report), "{}", id),
+                metric::Value::Many(of) => prop_assert_eq!(of(&read), of(&report), "{}", id),
+            }
+        }
+        for StreamDimension { name, reads, value, .. } in &STREAM_DIMENSIONS {
+            let read = read(reads);
+            prop_assert_eq!(value(&read), value(&report), "{}", name);
+        }
     }
 
     #[test]

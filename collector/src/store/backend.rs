@@ -20,6 +20,7 @@ use crate::store::query::{
     IngestTotals, KeptQuery, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage,
     StreamsQuery, WindowsQuery,
 };
+use crate::time::minute_of;
 
 /// One query's view of the store.
 pub(crate) enum Backend<'a> {
@@ -68,12 +69,16 @@ impl Backend<'_> {
         }
     }
 
-    /// Calls `each` with the windows that cover the range, and the first minute of each.
+    /// Calls `each` with the windows that cover the range, and the first minute of each. If only single streams tell what the
+    /// filter selects, these are windows of the streams that are kept; a minute may then have several.
     pub(crate) fn windows(
         &self,
         asked: &WindowsQuery<'_>,
         mut each: impl FnMut(i64, &WindowStats),
     ) -> Result<(), StoreError> {
+        if asked.filter.needs_streams() {
+            return self.kept_by_minute(asked, each);
+        }
         match self {
             Self::File { connection, .. } => {
                 reader::windows(connection, asked, [], |start, [], stats| each(start, stats))
@@ -89,12 +94,57 @@ impl Backend<'_> {
         by: [Dimension; N],
         mut each: impl FnMut([&str; N], &WindowStats),
     ) -> Result<(), StoreError> {
+        if asked.filter.needs_streams() {
+            let values = |stream: &KeptStream<'_>| by.map(|dimension| stream.series[dimension].clone());
+            let groups = self.kept_by(asked, &[], |stream, _| values(stream))?;
+            groups.iter().for_each(|(values, stats)| each(values.each_ref().map(String::as_str), stats));
+            return Ok(());
+        }
         match self {
             Self::File { connection, .. } => {
                 reader::windows(connection, asked, by, |_, values, stats| each(values, stats))
             }
             Self::Cluster(tables) => tables.windows_by(asked, by, each),
         }
+    }
+
+    fn kept_by_minute(
+        &self,
+        asked: &WindowsQuery<'_>,
+        mut each: impl FnMut(i64, &WindowStats),
+    ) -> Result<(), StoreError> {
+        let (mut minute, mut stats) = (None, WindowStats::default());
+        let add = |stream: &KeptStream<'_>| {
+            let own = minute_of(stream.received_ms);
+            // Streams lie in the order of their arrival, or nearly so.
+            if let Some(before) = minute.replace(own)
+                && before != own
+            {
+                each(before, &stats);
+                stats = WindowStats::default();
+            }
+            stream.add_to(&mut stats, asked.metrics);
+        };
+        self.each_kept(KeptQuery::of_statistics(asked, []), |_| {}, add)?;
+        minute.into_iter().for_each(|minute| each(minute, &stats));
+        Ok(())
+    }
+
+    /// Statistics of the kept streams by a value of each, which may depend on the values so far. `reads`: fields on which the
+    /// value depends.
+    pub(crate) fn kept_by<K: Ord>(
+        &self,
+        asked: &WindowsQuery<'_>,
+        reads: &[&'static str],
+        value: impl Fn(&KeptStream<'_>, &BTreeMap<K, WindowStats>) -> K,
+    ) -> Result<BTreeMap<K, WindowStats>, StoreError> {
+        let mut groups = BTreeMap::new();
+        let add = |stream: &KeptStream<'_>| {
+            let value = value(stream, &groups);
+            stream.add_to(groups.entry(value).or_default(), asked.metrics);
+        };
+        self.each_kept(KeptQuery::of_statistics(asked, reads.iter().copied()), |_| {}, add)?;
+        Ok(groups)
     }
 
     /// Statistics of the range, merged by value of a dimension.
@@ -194,6 +244,14 @@ impl Backend<'_> {
         match self {
             Self::File { connection, stream_index } => stream_index.each_kept(connection, asked, begin, each),
             Self::Cluster(tables) => tables.each_kept(asked, begin, each),
+        }
+    }
+
+    /// The time since which the reports of a range of minutes are kept, as [`each_kept`](Self::each_kept) tells it.
+    pub(crate) fn kept_since_ms(&self, minutes: (i64, i64)) -> Result<Option<i64>, StoreError> {
+        match self {
+            Self::File { connection, stream_index } => stream_index.kept_since_ms(connection, minutes),
+            Self::Cluster(tables) => tables.kept_since_ms(),
         }
     }
 

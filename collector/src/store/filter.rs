@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::aggregate::dimension::Dimension;
+use beacon::{Outcome, StreamReport};
+
+use crate::aggregate::dimension::{Dimension, UNKNOWN};
+use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
 use crate::config::token::AllowedSites;
 
 /// The streams that a query selects: those of the sites that its reader may see, with certain values of dimensions.
@@ -10,7 +13,18 @@ use crate::config::token::AllowedSites;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Filter {
     selections: [Selection; Dimension::COUNT],
+    of_streams: StreamSelections,
     sites: AllowedSites,
+}
+
+/// What a query selects by facts that only single streams tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct StreamSelections {
+    pub(crate) outcomes: Selection,
+    /// In the order of [`STREAM_DIMENSIONS`].
+    pub(crate) dimensions: [Selection; STREAM_DIMENSIONS.len()],
+    /// A stream may have several defects, and is selected by any of them.
+    pub(crate) defects: Selection,
 }
 
 /// The values of a dimension that a query selects.
@@ -28,6 +42,15 @@ impl Selection {
             Self::All => true,
             Self::Only(values) => values.contains(value),
             Self::Except(values) => !values.contains(value),
+        }
+    }
+
+    /// Whether a stream with these values is selected. One with none of the excluded values is.
+    fn contains_any_of<'a>(&self, mut values: impl Iterator<Item = &'a str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(selected) => values.any(|value| selected.contains(value)),
+            Self::Except(excluded) => values.all(|value| !excluded.contains(value)),
         }
     }
 
@@ -58,13 +81,17 @@ impl Selection {
 }
 
 impl Filter {
-    pub(crate) const fn new(selections: [Selection; Dimension::COUNT], sites: AllowedSites) -> Self {
-        Self { selections, sites }
+    pub(crate) const fn new(
+        selections: [Selection; Dimension::COUNT],
+        of_streams: StreamSelections,
+        sites: AllowedSites,
+    ) -> Self {
+        Self { selections, of_streams, sites }
     }
 
     /// All streams of the sites.
-    pub(crate) const fn of_sites(sites: AllowedSites) -> Self {
-        Self::new([const { Selection::All }; Dimension::COUNT], sites)
+    pub(crate) fn of_sites(sites: AllowedSites) -> Self {
+        Self::new([const { Selection::All }; Dimension::COUNT], StreamSelections::default(), sites)
     }
 
     /// The sites that the reader may see, whether or not a value selects one of them.
@@ -91,7 +118,39 @@ impl Filter {
         self.sites.allows(site) && self.selects(Dimension::Site, site)
     }
 
-    pub(super) fn selects_everything(&self) -> bool {
+    /// Whether only the single streams tell which ones it selects: no window has these facts.
+    pub(crate) fn needs_streams(&self) -> bool {
+        self.of_streams != StreamSelections::default()
+    }
+
+    /// Whether it selects the stream, as far as only the stream itself tells.
+    pub(crate) fn selects_report(&self, report: &StreamReport) -> bool {
+        let StreamSelections { dimensions, defects, .. } = &self.of_streams;
+        let has_value = |(dimension, selection): (&StreamDimension, &Selection)| {
+            *selection == Selection::All || selection.contains((dimension.value)(report).unwrap_or(UNKNOWN))
+        };
+        self.selects_outcome(report.outcome)
+            && STREAM_DIMENSIONS.iter().zip(dimensions).all(has_value)
+            && defects.contains_any_of(report.defects.iter().map(|(defect, _)| defect.as_str()))
+    }
+
+    /// The fields on which [`selects_report`](Self::selects_report) depends.
+    pub(super) fn reads_of_reports(&self) -> impl Iterator<Item = &'static str> {
+        let StreamSelections { outcomes, dimensions, defects } = &self.of_streams;
+        let facts = [(outcomes, "outcome"), (defects, "defects")];
+        let facts = facts.into_iter().filter(|(selection, _)| **selection != Selection::All);
+        let restricted = STREAM_DIMENSIONS.iter().zip(dimensions);
+        let restricted = restricted.filter(|(_, selection)| **selection != Selection::All);
+        let read = restricted.flat_map(|(dimension, _)| dimension.reads).copied();
+        facts.map(|(_, field)| field).chain(read)
+    }
+
+    pub(crate) fn selects_outcome(&self, outcome: Outcome) -> bool {
+        self.of_streams.outcomes.contains(outcome.as_str())
+    }
+
+    /// Whether it selects all streams that windows tell apart.
+    pub(super) fn selects_every_series(&self) -> bool {
         self.sites == AllowedSites::All && self.restricted().next().is_none()
     }
 

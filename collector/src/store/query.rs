@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use beacon::{Outcome, StreamReport};
+use beacon::StreamReport;
 
 use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::internal_metrics::Counts;
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::operation::Operation;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
+use crate::aggregate::window_stats::{FIELDS_OF_COUNTS, WindowStats};
+use crate::rows::parquet_reader::FieldsRead;
+use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 
 /// Which stored reports a query selects.
 pub(crate) struct StreamsQuery {
     pub(crate) filter: Filter,
-    pub(crate) outcome: Option<Outcome>,
     /// Leaves out open streams.
     pub(crate) only_ended: bool,
     /// Range of arrival times of the latest revision; the end is exclusive.
@@ -41,13 +44,35 @@ pub(crate) struct StreamsPage {
 }
 
 /// Which kept reports a query selects.
-#[derive(Clone, Copy)]
 pub(crate) struct KeptQuery<'a> {
     pub(crate) filter: &'a Filter,
     /// First minute, and the minute after the last.
     pub(crate) minutes: (i64, i64),
     /// Most streams that are read from files, the newest.
     pub(crate) most_in_files: u64,
+    pub(crate) fields: FieldsRead,
+}
+
+impl<'a> KeptQuery<'a> {
+    /// For statistics. `also`: fields that the query reads in addition.
+    pub(crate) fn of_statistics(
+        asked: &WindowsQuery<'a>,
+        also: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        let of_metrics = asked.metrics.iter().flat_map(|metric| metric.definition().reads);
+        let fields = FIELDS_OF_COUNTS.iter().chain(of_metrics).copied();
+        let fields = fields.chain(asked.filter.reads_of_reports()).chain(also);
+        let fields = FieldsRead::Only(fields.collect());
+        Self { filter: asked.filter, minutes: asked.minutes, most_in_files: MOST_IN_FILES, fields }
+    }
+}
+
+impl KeptStream<'_> {
+    /// Adds the stream to statistics, as a window counts it, with the distributions of `metrics`.
+    pub(crate) fn add_to(&self, stats: &mut WindowStats, metrics: &[Metric]) {
+        stats.add_with(self.report, self.judgement, metrics);
+        stats.add_in_flight(self.report, self.received_ms);
+    }
 }
 
 /// One stream that has ended and whose report is kept.
@@ -56,6 +81,8 @@ pub(crate) struct KeptStream<'a> {
     pub(crate) series: &'a Series,
     pub(crate) report: &'a StreamReport,
     pub(crate) received_ms: i64,
+    /// By the targets that applied when it was counted.
+    pub(crate) judgement: Judgement,
 }
 
 /// Recent activity.
@@ -69,6 +96,9 @@ pub(crate) struct RecentActivity {
     /// replaced before it was published is known to its collector alone.
     pub(crate) reports_per_second: Option<f64>,
 }
+
+/// Reading so many streams from files takes about half a second, and an open dashboard asks every few seconds.
+pub(super) const MOST_IN_FILES: u64 = 500_000;
 
 /// Interval of the report rate.
 pub(crate) const RATE_MS: i64 = 10_000;
@@ -109,12 +139,42 @@ pub(crate) struct WindowsQuery<'a> {
 pub(crate) struct SamplesQuery {
     pub(crate) sample: SampleKind,
     pub(crate) filter: Filter,
-    pub(crate) outcome: Option<Outcome>,
     /// Range of arrival times; the end is exclusive.
     pub(crate) received_ms: (i64, i64),
     /// Number of samples on earlier pages.
-    pub(crate) skip: i64,
+    pub(crate) skip: usize,
     pub(crate) limit: usize,
+}
+
+impl StreamsPage {
+    /// A page of samples, from all of them in order.
+    pub(super) fn of_samples(
+        all: impl Iterator<Item = Result<StoredStream, StoreError>>,
+        asked: &SamplesQuery,
+    ) -> Result<Self, StoreError> {
+        let (mut streams, mut left_to_skip) = (Vec::new(), asked.skip);
+        for stream in all {
+            let stream = stream?;
+            if !stream.is_in(&asked.filter)? {
+                continue;
+            }
+            if left_to_skip > 0 {
+                left_to_skip -= 1;
+            } else if streams.len() < asked.limit {
+                streams.push(stream);
+            } else {
+                return Ok(Self { streams, next: Some((asked.skip + asked.limit) as SeqNo) });
+            }
+        }
+        Ok(Self { streams, next: None })
+    }
+}
+
+impl StoredStream {
+    /// Whether the filter selects it, as far as only the stream itself tells.
+    pub(super) fn is_in(&self, filter: &Filter) -> Result<bool, StoreError> {
+        Ok(!filter.needs_streams() || filter.selects_report(&serde_json::from_str(&self.json)?))
+    }
 }
 
 /// Ingest counters since the store was created.

@@ -19,7 +19,7 @@ use crate::aggregate::dimension::Dimension;
 use crate::aggregate::row_file::{RowBatch, RowFile, StoredRowFile};
 use crate::journal::segments::Segments;
 use crate::report::stream_id::StreamId;
-use crate::rows::column::{StreamRow, stored_columns};
+use crate::rows::column::{StoredValues, StreamRow, stored_columns};
 use crate::rows::parquet_reader;
 use crate::rows::parquet_writer::ParquetWriter;
 use crate::store::error::StoreError;
@@ -101,7 +101,9 @@ fn write(folder: &Path, store: &Path, segments: &Segments, batch: RowBatch) -> R
         let series = series_of(&connection, stream.series)?;
         let (report, received_ms) = (&record.report, stream.received_ms);
         let country = &series[Dimension::Country];
-        rows.add(&StreamRow { report, received_ms, country, series: Some(stream.series) })?;
+        let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
+        let stored = Some(StoredValues { series: stream.series, judgement });
+        rows.add(&StreamRow { report, received_ms, country, stored })?;
     }
     let file = rows.finish()?;
     file.sync_all()?;
@@ -167,6 +169,11 @@ pub(super) struct ListedRowFile {
 }
 
 impl ListedRowFile {
+    /// Whether some of its rows do not count.
+    pub(super) const fn has_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
     /// Whether the row of this stream does not count.
     pub(super) fn is_gone(&self, id: &str) -> bool {
         !self.gone.is_empty() && StreamId::from_str_radix(id, 16).is_ok_and(|id| self.gone.contains(&id))

@@ -1,6 +1,5 @@
 //! Stores the sampled streams that `aggregate/sampling.rs` chooses, and lists them, slowest or newest first.
 
-use beacon::Outcome;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, params};
 
 use super::dimension_columns::{in_filter, with_filter};
@@ -19,21 +18,16 @@ pub(super) fn page(connection: &Connection, asked: &SamplesQuery) -> Result<Stre
     };
     let (from, to) = asked.received_ms;
     let (first, last, kind) = (day_of(from), day_of(to), asked.sample.bit());
-    let (outcome, limit) = (asked.outcome.map(Outcome::as_str), asked.limit as i64 + 1);
-    let before: [&dyn ToSql; 8] = [&first, &last, &kind, &from, &to, &outcome, &limit, &asked.skip];
+    let before: [&dyn ToSql; 5] = [&first, &last, &kind, &from, &to];
     let mut statement = connection.prepare_cached(&format!(
         "SELECT report, received_ms, country FROM samples JOIN series ON series.id = series
          WHERE day BETWEEN ?1 AND ?2 AND kinds & ?3 AND received_ms >= ?4 AND received_ms < ?5
-           AND (?6 IS NULL OR outcome = ?6) AND {}
-         ORDER BY {order} DESC, stream LIMIT ?7 OFFSET ?8",
+           AND {}
+         ORDER BY {order} DESC, stream",
         in_filter(before.len(), &asked.filter)
     ))?;
     let streams = statement.query_map(with_filter(&before, &asked.filter), stored)?;
-    let mut streams = streams.collect::<Result<Vec<_>, _>>()?;
-    let more = streams.len() > asked.limit;
-    streams.truncate(asked.limit);
-    let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
-    Ok(StreamsPage { streams, next })
+    StreamsPage::of_samples(streams.map(|stream| Ok(stream?)), asked)
 }
 
 /// One sampled stream, if the filter selects it.
@@ -122,7 +116,7 @@ mod tests {
         let kept = |id| StoredSample { id, kinds: SampleKind::Uniform.bit(), waited_ms: None };
         let all = [kept(1), kept(2), kept(3)];
         let report = || "{}".to_owned();
-        let row = NewSample { series: 0, outcome: Outcome::Empty, received_ms: 5, report: report() };
+        let row = NewSample { series: 0, outcome: beacon::Outcome::Empty, received_ms: 5, report: report() };
         let changes = SampleChanges {
             gone: &[],
             kept: all.iter().zip([7, 8, 8]).map(|(kept, day)| (day, kept, Some(&row))).collect(),

@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 11] = [
+const LAYOUTS: [&str; 12] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -190,6 +190,10 @@ const LAYOUTS: [&str; 11] = [
     CREATE TABLE row_files (
         first_seq INTEGER PRIMARY KEY, end_seq INTEGER NOT NULL, streams INTEGER NOT NULL, bytes INTEGER NOT NULL,
         first_ms INTEGER NOT NULL, first_minute INTEGER NOT NULL, end_minute INTEGER NOT NULL, gone BLOB NOT NULL);
+",
+    // Earlier files lack the judgement of their streams.
+    "
+    DELETE FROM row_files;
 ",
 ];
 

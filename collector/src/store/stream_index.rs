@@ -3,13 +3,15 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use beacon::StreamReport;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::dimension_columns::{in_filter, series_of, with_filter};
+use super::row_files::ListedRowFile;
 use super::{row_files, samples};
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::dimension::UNKNOWN;
@@ -17,13 +19,13 @@ use crate::aggregate::series::{Series, SeriesId};
 use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
-use crate::rows::parquet_reader::{self, StoredRow};
+use crate::rows::parquet_reader::{self, RowSelection, StoredRow};
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::{
-    KeptQuery, KeptStream, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery,
+    KeptQuery, KeptStream, MOST_IN_FILES, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery,
 };
-use crate::time::minute_of;
+use crate::time::MINUTE_MS;
 
 /// The stream registry, shared with the aggregation worker.
 #[derive(Clone)]
@@ -45,9 +47,7 @@ impl StreamIndex {
 
     /// Number of streams of `filter` that are not finalized.
     pub(crate) fn open(&self, connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
-        let series = series_in(connection, filter)?;
-        let streams = self.streams();
-        Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
+        Ok(self.of_open(connection, filter)?.len() as u64)
     }
 
     /// When the first report of each stream of `filter` arrived that is not finalized.
@@ -56,10 +56,50 @@ impl StreamIndex {
         connection: &Connection,
         filter: &Filter,
     ) -> Result<Vec<i64>, StoreError> {
+        let open = self.of_open(connection, filter)?;
+        Ok(open.into_iter().map(|(_, since_ms)| since_ms).collect())
+    }
+
+    /// The streams that are not finalized, and when the first report of each arrived.
+    fn of_open(&self, connection: &Connection, filter: &Filter) -> Result<Vec<(Stream, i64)>, StoreError> {
         let series = series_in(connection, filter)?;
-        let streams = self.streams();
-        let open = streams.open().filter(|stream| series.holds(stream.series));
-        Ok(open.map(|stream| streams.open_since_ms(&stream)).collect())
+        let mut open: Vec<_> = {
+            let streams = self.streams();
+            let open = streams.open().filter(|stream| series.holds(stream.series));
+            open.map(|stream| (stream, streams.open_since_ms(&stream))).collect()
+        };
+        self.retain(filter, &mut open, |(stream, _)| stream)?;
+        Ok(open)
+    }
+
+    /// Drops the streams that the filter does not select, as far as only their reports tell.
+    fn retain<T>(
+        &self,
+        filter: &Filter,
+        streams: &mut Vec<T>,
+        stream_of: fn(&T) -> &Stream,
+    ) -> Result<(), StoreError> {
+        let mut failed = None;
+        streams.retain(|entry| {
+            self.selects(filter, stream_of(entry)).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Whether the filter selects the stream, as far as only its report tells. It reads the journal, so no caller may hold
+    /// the lock.
+    fn selects(&self, filter: &Filter, stream: &Stream) -> Result<bool, StoreError> {
+        if !filter.needs_streams() {
+            return Ok(true);
+        }
+        if !filter.selects_outcome(stream.outcome) {
+            return Ok(false);
+        }
+        let record = self.segments.record(stream.at)?;
+        Ok(record.is_some_and(|record| filter.selects_report(&record.report)))
     }
 
     /// Number of streams that are not finalized, by the labels of Prometheus.
@@ -84,15 +124,18 @@ impl StreamIndex {
         (ms, now_ms): (i64, i64),
     ) -> Result<RecentActivity, StoreError> {
         let series = series_in(connection, filter)?;
-        let streams = self.streams();
-        let remembered_ms =
-            streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
+        let (remembered_ms, mut arrived) = {
+            let streams = self.streams();
+            let remembered_ms =
+                streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
+            let arrived = streams.arrived(now_ms - remembered_ms, now_ms);
+            let asked = arrived.filter(|stream| !stream.owned_by_peer() && series.holds(stream.series));
+            (remembered_ms, asked.copied().collect::<Vec<_>>())
+        };
+        self.retain(filter, &mut arrived, |stream| stream)?;
         let (mut ended, mut reports) = (BTreeMap::new(), 0_u64);
         let rate_ms = RATE_MS.min(remembered_ms);
-        for stream in streams.arrived(now_ms - remembered_ms, now_ms) {
-            if stream.owned_by_peer() || !series.holds(stream.series) {
-                continue;
-            }
+        for stream in arrived {
             reports += u64::from(stream.received_ms > now_ms - rate_ms);
             if stream.finalized.is_some() && !stream.superseded {
                 *ended.entry(stream.outcome.as_str()).or_default() += 1;
@@ -113,14 +156,27 @@ impl StreamIndex {
         let is_asked = |stream: &Stream| {
             (from_ms..to_ms).contains(&stream.received_ms)
                 && !(asked.only_ended && stream.finalized.is_none())
-                && asked.outcome.is_none_or(|outcome| outcome == stream.outcome)
+                && asked.filter.selects_outcome(stream.outcome)
                 && series.holds(stream.series)
         };
-        let found: Vec<(SeqNo, Stream)> = {
+        let listed = |before: SeqNo, most: usize| -> Vec<(SeqNo, Stream)> {
             let streams = self.streams();
-            let asked_for = streams.newest(asked.before).filter(|(_, stream)| is_asked(stream));
-            asked_for.take(asked.limit + 1).map(|(seq, stream)| (seq, *stream)).collect()
+            let listed = streams.newest(before).filter(|(_, stream)| is_asked(stream));
+            listed.take(most).map(|(seq, stream)| (seq, *stream)).collect()
         };
+        let mut found = listed(asked.before, asked.limit + 1);
+        if asked.filter.needs_streams() {
+            let mut before = asked.before;
+            found.clear();
+            while found.len() <= asked.limit {
+                let mut next = listed(before, SEARCHED_AT_ONCE);
+                let Some((oldest, _)) = next.last() else { break };
+                before = *oldest;
+                self.retain(&asked.filter, &mut next, |(_, stream)| stream)?;
+                found.extend(next);
+            }
+            found.truncate(asked.limit + 1);
+        }
         let shown = found.len().min(asked.limit);
         let next = (found.len() > shown).then(|| found[shown - 1].0);
         let read = found[..shown].iter().filter_map(|(_, stream)| self.read(connection, stream).transpose());
@@ -132,10 +188,11 @@ impl StreamIndex {
     pub(crate) fn each_kept(
         &self,
         connection: &Connection,
-        KeptQuery { filter, minutes, most_in_files }: KeptQuery<'_>,
+        asked: KeptQuery<'_>,
         begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
     ) -> Result<(), StoreError> {
+        let KeptQuery { filter, minutes, most_in_files, fields } = asked;
         let series_in = series_in(connection, filter)?;
         let is_asked = |stream: &Stream| {
             let minute = stream.finalized.map(|counted| i64::from(counted.minute));
@@ -153,26 +210,43 @@ impl StreamIndex {
         let covering = row_files::covering(connection, &self.data, minutes, in_memory, most_in_files)?;
         begin(covering.since_ms);
         let mut known = KnownSeries::default();
-        for file in covering.files {
-            parquet_reader::each_row(File::open(&file.path)?, |row| {
-                let StoredRow { report, received_ms, series } = &row;
-                let is_asked = (minutes.0..minutes.1).contains(&minute_of(*received_ms))
-                    && series_in.holds(*series)
-                    && !file.is_gone(&report.id);
-                if is_asked && let Some(series) = known.get(connection, *series)? {
-                    each(&KeptStream { series, report, received_ms: *received_ms });
-                }
-                Ok::<_, StoreError>(())
-            })?;
-        }
+        let received_ms = minutes.0 * MINUTE_MS..minutes.1 * MINUTE_MS;
+        let files = covering.files.into_iter().map(|file| {
+            let (received_ms, series_in) = (received_ms.clone(), &series_in);
+            (file.path.clone(), FileSelection { received_ms, series_in, filter, file })
+        });
+        parquet_reader::each_row(&files.collect::<Vec<_>>(), &fields, |row| {
+            let StoredRow { report, received_ms, series, judgement } = row;
+            if let Some(series) = known.get(connection, series)? {
+                each(&KeptStream { series, report, received_ms, judgement });
+            }
+            Ok::<_, StoreError>(())
+        })?;
         for stream in found {
             // The journal may have just deleted the report.
             let Some(record) = self.segments.record(stream.at)? else { continue };
-            if let Some(series) = known.get(connection, stream.series)? {
-                each(&KeptStream { series, report: &record.report, received_ms: stream.received_ms });
+            if filter.selects_report(&record.report)
+                && let Some(series) = known.get(connection, stream.series)?
+            {
+                let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
+                let (report, received_ms) = (&record.report, stream.received_ms);
+                each(&KeptStream { series, report, received_ms, judgement });
             }
         }
         Ok(())
+    }
+
+    /// Time since which all reports of a range of minutes are kept. `None` if none is missing.
+    pub(crate) fn kept_since_ms(
+        &self,
+        connection: &Connection,
+        minutes: (i64, i64),
+    ) -> Result<Option<i64>, StoreError> {
+        let in_memory = {
+            let streams = self.streams();
+            (streams.first(), streams.complete_since_ms())
+        };
+        Ok(row_files::covering(connection, &self.data, minutes, in_memory, MOST_IN_FILES)?.since_ms)
     }
 
     /// One stored report, if the filter selects it: from the newest reports or from the samples.
@@ -228,6 +302,33 @@ impl StreamIndex {
     }
 }
 
+/// The streams of a file that a query selects.
+struct FileSelection<'a> {
+    received_ms: Range<i64>,
+    series_in: &'a SeriesIn,
+    filter: &'a Filter,
+    file: ListedRowFile,
+}
+
+impl RowSelection for FileSelection<'_> {
+    fn received_ms(&self) -> Range<i64> {
+        self.received_ms.clone()
+    }
+
+    fn has_series(&self, series: SeriesId) -> bool {
+        self.series_in.holds(series)
+    }
+
+    fn reads(&self) -> Vec<&'static str> {
+        let id = self.file.has_gone().then_some("id");
+        self.filter.reads_of_reports().chain(id).collect()
+    }
+
+    fn has_report(&self, report: &StreamReport) -> bool {
+        self.filter.selects_report(report) && !self.file.is_gone(&report.id)
+    }
+}
+
 /// Series by their numbers, each read once.
 #[derive(Default)]
 struct KnownSeries(HashMap<SeriesId, Series>);
@@ -245,6 +346,9 @@ impl KnownSeries {
     }
 }
 
+/// Streams whose reports are read together to find those of a filter.
+const SEARCHED_AT_ONCE: usize = 1_000;
+
 /// The series that match a filter.
 enum SeriesIn {
     All,
@@ -261,7 +365,7 @@ impl SeriesIn {
 }
 
 fn series_in(connection: &Connection, filter: &Filter) -> Result<SeriesIn, StoreError> {
-    if filter.selects_everything() {
+    if filter.selects_every_series() {
         return Ok(SeriesIn::All);
     }
     let query = format!("SELECT id FROM series WHERE {}", in_filter(0, filter));

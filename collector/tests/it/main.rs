@@ -40,4 +40,5 @@ mod slo;
 mod snippet;
 mod space;
 mod stream_export;
+mod stream_filters;
 mod throughput;

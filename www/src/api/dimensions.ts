@@ -18,5 +18,7 @@ export const STREAM_DIMENSIONS = [
   "prompt_size",
   "cached",
   "reasoning",
+  "finish_reason",
+  "server_source",
 ] as const;
 export type GroupBy = Dimension | (typeof STREAM_DIMENSIONS)[number];

@@ -12,6 +12,11 @@ export interface Abandonment {
   /** Streams that failed before the token. */
   failed_before: number;
   from: number;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   metric: WaitMetric;
   /** Shortest wait first, at most eight points per doubling; only waits at which a stream ended waiting. */
   points: AbandonmentPoint[];
@@ -110,8 +115,8 @@ export interface Breakdown {
   /** Most streams first. */
   groups: Group[];
   /**
-   * Only if a dimension of single streams groups or filters: the reports of streams that ended before this time are not
-   * all kept. Absent if the whole range is kept.
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
    */
   kept_since_ms?: number | null;
   metric: Metric;
@@ -186,6 +191,11 @@ export interface BurnRate {
 export interface Comparison {
   client: Quantiles;
   from: number;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   matched: number;
   overhead: Quantiles;
   points: ComparisonPoint[];
@@ -257,6 +267,11 @@ export interface EarlierHistogram {
    * stream are not independent.
    */
   intervals?: Intervals | null;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
   km_adjusted?: KmAdjusted | null;
   /** Number of values. */
@@ -306,7 +321,10 @@ export interface Explanation {
   /** Strongest first. Each later one explains streams that the earlier ones do not. */
   findings: Finding[];
   from: number;
-  /** The reports of streams that ended before this time are not all kept. Absent if the whole range is kept. */
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
   kept_since_ms?: number | null;
   of: Affected;
   /** Streams that were compared: those of the range whose reports are kept. */
@@ -438,13 +456,20 @@ export type GroupBy =
   | "dialect"
   | "prompt_size"
   | "cached"
-  | "reasoning";
+  | "reasoning"
+  | "finish_reason"
+  | "server_source";
 
 /** Distribution of a metric over time. */
 export interface Heatmap {
   /** Buckets with values in any step, lowest first. */
   buckets: Bucket[];
   from: number;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   metric: Metric;
   points: HeatmapPoint[];
   step_ms: number;
@@ -472,11 +497,17 @@ export interface Histogram {
   buckets: Bucket[];
   /** The distribution in the comparison period. Absent unless requested. */
   earlier?: EarlierHistogram | null;
+  from: number;
   /**
    * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
    * stream are not independent.
    */
   intervals?: Intervals | null;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
   km_adjusted?: KmAdjusted | null;
   metric: Metric;
@@ -496,6 +527,7 @@ export interface Histogram {
    * site's default one.
    */
   targets: UseCaseTargets;
+  to: number;
   /** Number of use cases with streams. Above 1, `targets` do not apply to all streams. */
   use_cases: number;
 }
@@ -507,6 +539,11 @@ export interface Integrity {
   from: number;
   /** Intact streams as a share of the eligible streams. */
   integrity: Ratio;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   /** Streams by outcome; only outcomes that occurred. */
   outcomes: Record<string, number>;
   points: IntegrityPoint[];
@@ -576,6 +613,11 @@ export interface KmAdjusted {
 export interface Live {
   ended: Ended;
   from: number;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   /** Streams with a report that are not finalized. */
   open: number;
   /** Accepted reports per second over the newest 10 s. Absent in a cluster. */
@@ -671,6 +713,11 @@ export type PhaseName =
 /** Phases of the wait, over many streams. Their percentiles do not add up to those of the wait. */
 export interface Phases {
   from: number;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   /** In the order of the wait. A phase that no stream tells has `n` 0. */
   phases: Phase[];
   relative_error: number;
@@ -687,6 +734,11 @@ export interface Previous {
   from: number;
   goodput: Ratio;
   integrity: Ratio;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   output_rate: Quantiles;
   streams: number;
   throughput: Throughput;
@@ -789,7 +841,10 @@ export interface ReleaseComparison {
 /** Releases of the app, the newest first. */
 export interface Releases {
   from: number;
-  /** The reports of streams that ended before this time are not all kept. Absent if the whole range is kept. */
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
   kept_since_ms?: number | null;
   /** The newest by their first stream, at most 50. */
   releases: Release[];
@@ -827,6 +882,11 @@ export interface Slo {
   budgets: Budget[];
   days: number;
   from: number;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   /** Absent if no site is chosen and none has streams. */
   site?: string | null;
   targets: UseCaseTargets;
@@ -1095,6 +1155,11 @@ export interface Summary {
   input_tokens?: number | null;
   integrity: Ratio;
   inter_chunk_latency: Quantiles;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   open: number;
   outcomes: Record<string, number>;
   output_rate: Quantiles;
@@ -1170,6 +1235,11 @@ export interface Timeseries {
   /** Points of the comparison period, one per point of the range. Absent unless requested. */
   earlier?: TimeseriesPoint[] | null;
   from: number;
+  /**
+   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
+   * reports are not all kept. Absent if all are.
+   */
+  kept_since_ms?: number | null;
   metric: Metric;
   points: TimeseriesPoint[];
   relative_error: number;

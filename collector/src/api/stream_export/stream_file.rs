@@ -74,11 +74,11 @@ impl StreamFile {
 }
 
 impl Format {
-    fn add(&mut self, &KeptStream { series, report, received_ms }: &KeptStream<'_>) -> io::Result<()> {
+    fn add(&mut self, &KeptStream { series, report, received_ms, .. }: &KeptStream<'_>) -> io::Result<()> {
         let country = &series[Dimension::Country];
         match self {
             Self::Parquet(writer) => writer
-                .add(&StreamRow { report, received_ms, country, series: None })
+                .add(&StreamRow { report, received_ms, country, stored: None })
                 .map_err(io::Error::other),
             Self::Ndjson(lines) => {
                 let json = serde_json::to_string(report)?;

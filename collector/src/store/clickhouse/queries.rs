@@ -8,8 +8,10 @@ use beacon::{Outcome, StreamReport};
 use super::client::{Client, Params};
 use super::rows::{self, stats_columns};
 use super::schema::SLOT;
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::dimension::{Dimension, UNKNOWN, columns};
 use crate::aggregate::internal_metrics::{COUNTED, CountKey, Counts, Kind};
+use crate::aggregate::judgement::Judgement;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::WindowStats;
@@ -153,38 +155,32 @@ impl ClusterTables {
 
     /// Number of streams that are neither ended nor idle for long enough to be finalized.
     pub(in crate::store) fn open_streams(&self, filter: &Filter) -> Result<u64, StoreError> {
-        let mut open = 0;
-        rows::each(&self.of_open_streams("count()", filter)?, |[count]: [u64; 1]| {
-            open = count;
-            Ok(())
-        })?;
-        Ok(open)
+        Ok(self.open_since_ms(filter)?.len() as u64)
     }
 
     /// When the first published report of each of these streams arrived.
     pub(in crate::store) fn open_since_ms(&self, filter: &Filter) -> Result<Vec<i64>, StoreError> {
-        let mut since = Vec::new();
-        rows::each(&self.of_open_streams("first_ms", filter)?, |[first_ms]: [i64; 1]| {
-            since.push(first_ms);
-            Ok(())
-        })?;
-        Ok(since)
-    }
-
-    fn of_open_streams(&self, selected: &str, filter: &Filter) -> Result<String, StoreError> {
         let (table, from_ms) = (self.client.table("streams"), time::now_ms() - self.finalize_after_ms);
         let dimensions = columns(Dimension::all());
         let mut params = Params::default();
         // Revisions can arrive out of order.
         let query = format!(
-            "SELECT {selected} FROM (
-                SELECT argMax((is_open, received_ms, {dimensions}), (rev, collector, place)) AS latest,
+            "SELECT first_ms, latest.3 FROM (
+                SELECT argMax((is_open, received_ms, {}, {dimensions}), (rev, collector, place)) AS latest,
                     min(received_ms) AS first_ms
                 FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
              WHERE latest.1 AND latest.2 > {from_ms} AND {}",
-            in_latest(filter, 3, &mut params),
+            report_for(filter),
+            in_latest(filter, 4, &mut params),
         );
-        Ok(self.client.query(&query, &params)?)
+        let mut since = Vec::new();
+        rows::each(&self.client.query(&query, &params)?, |(first_ms, report): (i64, String)| {
+            if selects(filter, &report)? {
+                since.push(first_ms);
+            }
+            Ok(())
+        })?;
+        Ok(since)
     }
 
     /// Published activity within `ms` before `now_ms`.
@@ -197,18 +193,24 @@ impl ClusterTables {
         let dimensions = columns(Dimension::all());
         let mut params = Params::default();
         let query = format!(
-            "SELECT latest.2 AS outcome, count() FROM (
-                SELECT argMax((is_open, outcome, received_ms, {dimensions}), (rev, collector, place)) AS latest
+            "SELECT latest.2 AS outcome, latest.4 AS report, count() FROM (
+                SELECT argMax((is_open, outcome, received_ms, {}, {dimensions}), (rev, collector, place))
+                    AS latest
                 FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
-             WHERE latest.3 > {from_ms} AND latest.3 <= {now_ms} AND {} AND {} GROUP BY outcome",
+             WHERE latest.3 > {from_ms} AND latest.3 <= {now_ms} AND {} AND {} GROUP BY outcome, report",
+            report_for(filter),
             self.has_ended("latest.1", "latest.3", now_ms),
-            in_latest(filter, 4, &mut params),
+            in_latest(filter, 5, &mut params),
         );
         let mut ended = BTreeMap::new();
-        rows::each(&self.client.query(&query, &params)?, |(word, count): (String, u64)| {
+        rows::each(&self.client.query(&query, &params)?, |(word, report, count): (String, String, u64)| {
             // Skips outcomes that only a later version knows.
             let known = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
-            ended.extend(known.map(|outcome| (outcome.as_str(), count)));
+            if let Some(outcome) = known
+                && selects(filter, &report)?
+            {
+                *ended.entry(outcome.as_str()).or_default() += count;
+            }
             Ok(())
         })?;
         Ok(RecentActivity { ms, ended, reports_per_second: None })
@@ -221,9 +223,36 @@ impl ClusterTables {
 
     /// Stored reports, newest first.
     pub(in crate::store) fn newest(&self, asked: &StreamsQuery) -> Result<StreamsPage, StoreError> {
+        // Only the reports tell whether such a filter selects them.
+        let at_once = if asked.filter.needs_streams() { SEARCHED_AT_ONCE } else { asked.limit + 1 };
+        let (mut found, mut before) = (Vec::new(), asked.before);
+        loop {
+            let listed = self.listed(asked, before, at_once)?;
+            for (at, stream) in self.reports(&listed)? {
+                if stream.is_in(&asked.filter)? {
+                    found.push((at, stream));
+                }
+            }
+            match listed.last() {
+                Some((.., oldest)) if listed.len() == at_once && found.len() <= asked.limit => {
+                    before = *oldest;
+                }
+                _ => break,
+            }
+        }
+        let next = (found.len() > asked.limit).then(|| found[asked.limit - 1].0);
+        found.truncate(asked.limit);
+        Ok(StreamsPage { streams: found.into_iter().map(|(_, stream)| stream).collect(), next })
+    }
+
+    /// Which stored reports come before a place in the list, newest first: collector, number, and place in the list.
+    fn listed(
+        &self,
+        asked: &StreamsQuery,
+        before: SeqNo,
+        most: usize,
+    ) -> Result<Vec<(String, u64, u64)>, StoreError> {
         let mut params = Params::default();
-        let is_outcome = |outcome: Outcome| format!("latest.3 = {}", params.text(outcome.as_str()));
-        let outcome = asked.outcome.map_or("1".to_owned(), is_outcome);
         let ended = match asked.only_ended {
             true => self.has_ended("latest.5", "latest.4", time::now_ms()),
             false => "1".to_owned(),
@@ -236,23 +265,21 @@ impl ClusterTables {
                 SELECT id, argMax((collector, place, outcome, received_ms, is_open, {dimensions}),
                     (rev, collector, place)) AS latest
                 FROM {} GROUP BY id)
-             WHERE {outcome} AND {ended} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
+             WHERE {ended} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
              ORDER BY at DESC LIMIT {}",
             self.client.table("streams"),
             in_latest(&asked.filter, 6, &mut params),
             asked.received_ms.0,
             asked.received_ms.1,
-            asked.before.min(i64::MAX as u64),
-            asked.limit + 1
+            before.min(i64::MAX as u64),
+            most
         );
-        let mut found = Vec::new();
+        let mut listed = Vec::new();
         rows::each(&self.client.query(&query, &params)?, |row: (String, u64, u64)| {
-            found.push(row);
+            listed.push(row);
             Ok(())
         })?;
-        let shown = found.len().min(asked.limit);
-        let next = (found.len() > shown).then(|| found[shown - 1].2);
-        Ok(StreamsPage { streams: self.reports(&found[..shown])?, next })
+        Ok(listed)
     }
 
     /// Calls `begin` with the time since which all collectors keep the reports, or `None` if none was evicted. Then calls
@@ -263,6 +290,40 @@ impl ClusterTables {
         begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
     ) -> Result<(), StoreError> {
+        let since_ms = self.kept_since_ms()?;
+        let mut params = Params::default();
+        let names: Vec<_> = (5..5 + Dimension::COUNT).map(|at| format!("latest.{at}")).collect();
+        let query = format!(
+            "SELECT latest.1, latest.3, latest.4, [{}]::Array(String) FROM (
+                SELECT argMax((received_ms, is_open, report, judgement, {}), (rev, collector, place)) AS latest
+                FROM {} GROUP BY id)
+             WHERE {} AND latest.1 >= {} AND latest.1 < {} AND {}
+             ORDER BY latest.1",
+            names.join(", "),
+            columns(Dimension::all()),
+            self.client.table("streams"),
+            self.has_ended("latest.2", "latest.1", time::now_ms()),
+            from * MINUTE_MS,
+            to * MINUTE_MS,
+            in_latest(filter, 5, &mut params),
+        );
+        let answer = self.client.query(&query, &params)?;
+        begin(since_ms);
+        type Row = (i64, String, u16, [String; Dimension::COUNT]);
+        rows::each(&answer, |(received_ms, report, judgement, values): Row| {
+            let report: StreamReport = serde_json::from_str(&report)?;
+            let series = Series::new(values.map(rows::meant));
+            let judgement = Judgement::from_bits(judgement).unwrap_or_default();
+            if filter.selects_report(&report) {
+                each(&KeptStream { series: &series, report: &report, received_ms, judgement });
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Time since which all collectors keep the reports. `None` if none was evicted.
+    pub(in crate::store) fn kept_since_ms(&self) -> Result<Option<i64>, StoreError> {
         let query = format!(
             "SELECT maxOrNull(since) FROM (
                 SELECT min(received_ms) AS since, min(place) AS first FROM {} GROUP BY collector)
@@ -274,34 +335,11 @@ impl ClusterTables {
             since_ms = found;
             Ok(())
         })?;
-        let mut params = Params::default();
-        let names: Vec<_> = (4..4 + Dimension::COUNT).map(|at| format!("latest.{at}")).collect();
-        let query = format!(
-            "SELECT latest.1, latest.3, [{}]::Array(String) FROM (
-                SELECT argMax((received_ms, is_open, report, {}), (rev, collector, place)) AS latest
-                FROM {} GROUP BY id)
-             WHERE {} AND latest.1 >= {} AND latest.1 < {} AND {}
-             ORDER BY latest.1",
-            names.join(", "),
-            columns(Dimension::all()),
-            self.client.table("streams"),
-            self.has_ended("latest.2", "latest.1", time::now_ms()),
-            from * MINUTE_MS,
-            to * MINUTE_MS,
-            in_latest(filter, 4, &mut params),
-        );
-        let answer = self.client.query(&query, &params)?;
-        begin(since_ms);
-        rows::each(&answer, |(received_ms, report, values): (i64, String, [String; Dimension::COUNT])| {
-            let report: StreamReport = serde_json::from_str(&report)?;
-            let series = Series::new(values.map(rows::meant));
-            each(&KeptStream { series: &series, report: &report, received_ms });
-            Ok(())
-        })?;
-        Ok(())
+        Ok(since_ms)
     }
 
-    fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<StoredStream>, StoreError> {
+    /// The reports of a list, with their places in it.
+    fn reports(&self, seq_nos: &[(String, u64, u64)]) -> Result<Vec<(SeqNo, StoredStream)>, StoreError> {
         if seq_nos.is_empty() {
             return Ok(Vec::new());
         }
@@ -325,8 +363,10 @@ impl ClusterTables {
             },
         )?;
         // A report that was evicted in the meantime is missing here.
-        let in_order = seq_nos.iter().map(|(collector, seq, _)| (collector.clone(), *seq));
-        Ok(in_order.filter_map(|key| reports.remove(&key)).collect())
+        let in_order = seq_nos
+            .iter()
+            .filter_map(|(collector, seq, at)| Some((*at, reports.remove(&(collector.clone(), *seq))?)));
+        Ok(in_order.collect())
     }
 
     /// Sampled reports. The union of all collectors' samples contains the sample that one collector would
@@ -337,14 +377,12 @@ impl ClusterTables {
             SampleKind::Failed | SampleKind::Uniform => ("lot", "received_ms"),
         };
         let mut params = Params::default();
-        let is_outcome = |outcome: Outcome| format!(" AND outcome = {}", params.text(outcome.as_str()));
-        let outcome = asked.outcome.map(is_outcome);
         let query = format!(
             "SELECT received_ms, country, report FROM (
                 SELECT * FROM {} FINAL WHERE bitAnd(kinds, {}) > 0 AND day BETWEEN {} AND {}
                 ORDER BY {score} DESC, id DESC LIMIT {} BY site, day)
-             WHERE received_ms >= {} AND received_ms < {}{}{}
-             ORDER BY {order} DESC, id LIMIT {} OFFSET {}",
+             WHERE received_ms >= {} AND received_ms < {}{}
+             ORDER BY {order} DESC, id",
             self.client.table("samples"),
             asked.sample.bit(),
             day_of(asked.received_ms.0),
@@ -352,16 +390,10 @@ impl ClusterTables {
             self.samples,
             asked.received_ms.0,
             asked.received_ms.1,
-            outcome.unwrap_or_default(),
             in_filter(&asked.filter, &mut params),
-            asked.limit + 1,
-            asked.skip
         );
-        let mut streams = self.reports_of(&query, &params)?;
-        let more = streams.len() > asked.limit;
-        streams.truncate(asked.limit);
-        let next = more.then(|| asked.skip.cast_unsigned() + asked.limit as u64);
-        Ok(StreamsPage { streams, next })
+        let all = self.reports_of(&query, &params)?;
+        StreamsPage::of_samples(all.into_iter().map(Ok), asked)
     }
 
     fn reports_of(&self, query: &str, params: &Params) -> Result<Vec<StoredStream>, StoreError> {
@@ -415,6 +447,19 @@ fn of_piece(collector: &str, piece: &CoverPiece, mask: GroupByMask, params: &mut
          AND {SLOT} BETWEEN {first} AND {last}"
     )
 }
+
+/// The column with what a filter has to read of a stream, or an empty text.
+fn report_for(filter: &Filter) -> &'static str {
+    if filter.needs_streams() { "report" } else { "''" }
+}
+
+/// Whether a filter selects a stream, whose report is a text of [`report_for`].
+fn selects(filter: &Filter, report: &str) -> Result<bool, StoreError> {
+    Ok(!filter.needs_streams() || filter.selects_report(&serde_json::from_str(report)?))
+}
+
+/// Reports that are read together to find those of a filter.
+const SEARCHED_AT_ONCE: usize = 1_000;
 
 fn in_filter(filter: &Filter, params: &mut Params) -> String {
     let site = filter.sites().names().map(|names| format!(" AND site IN ({})", listed(names, params)));

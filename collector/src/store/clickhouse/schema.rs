@@ -95,7 +95,7 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
         format!(
             "CREATE TABLE IF NOT EXISTS {} (
                 collector LowCardinality(String), place UInt64, id FixedString(32), rev UInt32,
-                is_open UInt8, received_ms Int64, outcome LowCardinality(String), {labels},
+                is_open UInt8, received_ms Int64, outcome LowCardinality(String), {labels}, judgement UInt16,
                 report String CODEC(ZSTD), version UInt64)
             ENGINE = ReplacingMergeTree(version)
             PARTITION BY (collector, intDiv(place, {SEQ_NOS_PER_PARTITION}))
@@ -113,7 +113,11 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
         ),
         // Older spans have no rollups by these dimensions: the column is 0 there.
         format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS window_only UInt8", client.table("spans")),
-        format!("ALTER TABLE {} {}", client.table("streams"), added(Dimension::window_only())),
+        format!(
+            "ALTER TABLE {} {}, ADD COLUMN IF NOT EXISTS judgement UInt16",
+            client.table("streams"),
+            added(Dimension::window_only())
+        ),
         format!("ALTER TABLE {} {}", client.table("samples"), added(Dimension::window_only())),
     ]
 }

@@ -187,13 +187,15 @@ impl PublishState {
                     stream.received_ms.into(),
                     stream.outcome.as_str().into(),
                 ];
-                let report = [json.as_str().into(), self.version.into()];
+                let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
+                let report =
+                    [u64::from(judgement.to_bits()).into(), json.as_str().into(), self.version.into()];
                 let series = self.outbox.series(stream.series)?;
                 rows.push(key.into_iter().chain(dimensions(series)).chain(report));
             }
             if !rows.is_empty() {
                 let columns = format!(
-                    "collector, place, id, rev, is_open, received_ms, outcome, {}, report, version",
+                    "collector, place, id, rev, is_open, received_ms, outcome, {}, judgement, report, version",
                     columns(Dimension::all())
                 );
                 self.insert("streams", &columns, rows.bytes())?;

@@ -1,0 +1,187 @@
+//! Filters by what only single streams tell, on every route that has a filter.
+
+use beacon::{Defect, NetworkTiming, Outcome, Page, PageLifecycle, ServerTiming, StreamReport};
+use serde_json::Value;
+
+use crate::harness::{TestCollector, stream};
+
+/// The use case of each stream follows from its browser, so that windows can select the same streams.
+fn report(id: u128) -> StreamReport {
+    let is_firefox = id.is_multiple_of(3);
+    let outcome = match id % 10 {
+        0 => Outcome::Truncated,
+        1 => Outcome::Abandoned,
+        _ => Outcome::Complete,
+    };
+    let ttft_ms = 100.0 + (id * 37 % 5_000) as f64;
+    let mut report = stream(id, ttft_ms);
+    if outcome == Outcome::Abandoned {
+        (report.ttft_ms, report.ttfv_ms, report.e2e_ms, report.tpot_ms) = (None, None, None, None);
+    }
+    if id.is_multiple_of(7) {
+        report.defects.set(Defect::NoSentinel, 1);
+    }
+    let page =
+        Page { browser: Some(if is_firefox { "firefox" } else { "chrome" }.into()), ..Page::default() };
+    let server = ServerTiming { queue_ms: Some(ttft_ms / 4.0), ttft_ms: Some(ttft_ms / 2.0), ..server() };
+    StreamReport {
+        outcome,
+        use_case: Some(if is_firefox { "agent" } else { "chat" }.into()),
+        model: Some(if id.is_multiple_of(2) { "even" } else { "odd" }.into()),
+        page: Some(page),
+        network_timing: Some(NetworkTiming {
+            dns_ms: Some(3.0),
+            connect_ms: Some(9.0),
+            ..NetworkTiming::default()
+        }),
+        page_lifecycle: Some(PageLifecycle { long_frames_ms: Some(50.0), ..PageLifecycle::default() }),
+        server: id.is_multiple_of(5).then_some(server),
+        ..report
+    }
+}
+
+fn server() -> ServerTiming {
+    ServerTiming { source: "vllm".into(), ..ServerTiming::default() }
+}
+
+/// Streams in files and in memory.
+async fn counted() -> TestCollector {
+    let collector = TestCollector::with(|config| {
+        config.store.streams_kept = 20;
+        config.dedupe.ids = 20;
+        config.store.row_file_streams = 90;
+    });
+    let reports: Vec<_> = (1..=300).map(report).collect();
+    for batch in reports.chunks(50) {
+        collector.report(batch).await;
+    }
+    let folder = collector.config.data.join("streams");
+    let files = || {
+        std::fs::read_dir(&folder).unwrap().filter(|entry| {
+            entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|name| name == "parquet"))
+        })
+    };
+    collector.until("/v1/summary", |summary| summary["streams"] == 300 && files().count() >= 3).await;
+    collector
+}
+
+/// Without the figures that change while time passes, and the alerts, which judge whole use cases only.
+fn lasting(mut answer: Value) -> Value {
+    fn drop_passing(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                let is_passing = |name: &str| {
+                    name.ends_with("per_second")
+                        || ["in_flight", "alerts", "least_budget", "text"].contains(&name)
+                };
+                fields.retain(|name, _| !is_passing(name));
+                fields.values_mut().for_each(drop_passing);
+            }
+            Value::Array(values) => values.iter_mut().for_each(drop_passing),
+            _ => {}
+        }
+    }
+    drop_passing(&mut answer);
+    answer
+}
+
+#[tokio::test]
+async fn streams_give_the_same_answers_as_windows() {
+    let collector = counted().await;
+    for question in [
+        "/v1/summary?compare_to=day",
+        "/v1/timeseries?metric=ttfv",
+        "/v1/timeseries?metric=inter_chunk_latency&compare_to=previous",
+        "/v1/timeseries?metric=output_rate",
+        "/v1/heatmap?metric=e2e",
+        "/v1/histogram?metric=server_queue&compare_to=previous",
+        "/v1/compare?step=60",
+        "/v1/integrity?step=60",
+        "/v1/abandonment?metric=ttfv",
+        "/v1/phases?range=1h",
+        "/v1/breakdown?by=model&metric=overhead",
+        "/v1/breakdown?by=browser&metric=inter_chunk_latency",
+        "/v1/explain?of=slow",
+        "/v1/releases?range=1h",
+        "/v1/streams?limit=7",
+        "/v1/streams?sample=slowest&limit=9",
+        "/v1/slo?site=shop",
+    ] {
+        for (of_windows, of_streams) in [
+            ("use_case=agent", "use_case=agent&browser=firefox"),
+            ("use_case=chat", "browser=chrome&use_case=chat&browser=safari"),
+            ("use_case=chat", "use_case=chat&browser=!firefox"),
+        ] {
+            let of_windows = lasting(collector.json(&format!("{question}&{of_windows}")).await);
+            let of_streams = lasting(collector.json(&format!("{question}&{of_streams}")).await);
+            assert_eq!(of_windows, of_streams, "{question}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_fact_of_a_stream_filters() {
+    let collector = counted().await;
+    for (filter, expected) in [
+        ("browser=firefox", 100),
+        ("browser=firefox&browser=chrome", 300),
+        ("browser=!firefox&model=odd", 100),
+        ("outcome=truncated", 30),
+        ("outcome=truncated&outcome=abandoned", 60),
+        ("outcome=!complete&browser=firefox", 20),
+        ("defect=no_sentinel", 42),
+        ("defect=!no_sentinel", 258),
+        ("defect=stall&defect=no_sentinel", 42),
+        ("server_source=vllm", 60),
+        ("server_source=unknown", 240),
+        ("finish_reason=unknown", 300),
+    ] {
+        let summary = collector.json(&format!("/v1/summary?{filter}")).await;
+        assert_eq!(summary["streams"], expected, "{filter}");
+        assert_eq!(summary["kept_since_ms"], Value::Null, "{filter}");
+        let exported = collector.get(&format!("/v1/streams.ndjson?{filter}")).await;
+        assert_eq!(exported.body.lines().count(), expected, "{filter}");
+    }
+    for filter in ["outcome=fine", "outcome=!fine", "defect=unknown", "browser=!", "colour=red"] {
+        collector.get(&format!("/v1/summary?{filter}")).await.refused(400, "bad_query");
+    }
+}
+
+#[tokio::test]
+async fn a_list_has_the_streams_of_a_filter_page_by_page() {
+    let collector = counted().await;
+    let mut ids = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = collector.json(&format!("/v1/streams?limit=3&browser=firefox{cursor}")).await;
+        let streams = page["streams"].as_array().unwrap();
+        assert!(streams.iter().all(|stream| stream["page"]["browser"] == "firefox"), "{page}");
+        ids.extend(streams.iter().map(|stream| stream["id"].as_str().unwrap().to_owned()));
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let all = collector.json("/v1/streams?limit=500&browser=firefox").await;
+    let all: Vec<_> = all["streams"].as_array().unwrap().iter().map(|stream| stream["id"].clone()).collect();
+    assert!(all.len() > 3, "{all:?}");
+    assert_eq!(ids, all);
+}
+
+#[tokio::test]
+async fn an_answer_says_since_when_it_has_all_streams() {
+    let collector = TestCollector::with(|config| {
+        config.store.streams_kept = 50;
+        config.dedupe.ids = 100;
+        config.store.row_files_days = 0;
+    });
+    let reports: Vec<_> = (1..=400).map(report).collect();
+    for batch in reports.chunks(100) {
+        collector.report(batch).await;
+    }
+    let question = "/v1/timeseries?browser=firefox";
+    let answer = collector.until(question, |answer| answer["kept_since_ms"].is_i64()).await;
+    assert!(answer["kept_since_ms"].as_i64() > answer["from"].as_i64(), "{answer}");
+    let of_windows = collector.json("/v1/timeseries?use_case=agent").await;
+    assert_eq!(of_windows["kept_since_ms"], Value::Null, "{of_windows}");
+}
