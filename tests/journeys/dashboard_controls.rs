@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use beacon::{Batch, StreamReport};
+use beacon::{Batch, Defect, Page, StreamReport};
 use fantoccini::actions::{InputSource, MouseActions, PointerAction};
 use fantoccini::{Locator, actions};
 use serde_json::Value;
@@ -111,6 +111,41 @@ async fn filters_take_several_values_by_keyboard() -> Result<()> {
     has_streams(&browser, "60").await?;
     browser.page.find(Locator::Css("body")).await?.send_keys("x").await?;
     has_streams(&browser, "100").await?;
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_of_single_streams_filter_the_screen_and_the_list() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let of_release = |number: u64| {
+        let release = if number.is_multiple_of(4) { "v42" } else { "v41" };
+        let mut report = StreamReport {
+            page: Some(Page { release: Some(release.into()), ..Page::default() }),
+            ..report(number)
+        };
+        if number < 5 {
+            report.defects.set(Defect::Stall, 1);
+        }
+        report
+    };
+    post(&collector, (0..40).map(of_release).collect()).await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&format!("{}/?by=release", collector.url)).await?;
+    state(&browser, "ready").await?;
+    browser.page.find(Locator::Css("[data-group=v42] button")).await?.click().await?;
+    has_streams(&browser, "10").await?;
+    ensure!(text(&browser, ".chip").await?.contains("v42"), "the chip names the release");
+    browser.page.find(Locator::Css("body")).await?.send_keys("x").await?;
+    has_streams(&browser, "40").await?;
+    browser.page.find(Locator::Css("[data-counts=defects] .ledger button")).await?.click().await?;
+    eventually("the streams with the defect alone", || async {
+        let rows =
+            browser.page.execute("return document.querySelectorAll('.streams tbody tr').length", vec![]);
+        (rows.await.ok()? == 5).then_some(())
+    })
+    .await?;
+    has_streams(&browser, "40").await?;
     browser.close().await
 }
 

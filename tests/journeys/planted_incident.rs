@@ -6,8 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use beacon::{NetworkTiming, Page, PageLifecycle, StreamReport};
+use fantoccini::Locator;
 use serde_json::{Value, json};
-use tests::{Browser, Collector, binary, report};
+use tests::{Browser, Collector, binary, eventually, report};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -61,6 +62,19 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
     }
     shown(&browser, "[data-explain=slow] [data-finding]").await?;
     shown(&browser, "[data-releases='2'] [data-release=v42] .bad").await?;
+    // One click more: the screen of the affected streams alone.
+    browser.page.find(Locator::Css("[data-finding] button")).await?.click().await?;
+    eventually("a filter by the value", || async {
+        text(&browser, ".chips").await.ok()?.contains("firefox").then_some(())
+    })
+    .await?;
+    let firefox = collector.get("/v1/summary?site=shop&browser=firefox").await?;
+    ensure!(firefox["kept_since_ms"] == Value::Null, "{firefox}");
+    ensure!(firefox["verdict"]["cause"]["cause"] == "main_thread", "{firefox}");
+    let others = collector.get("/v1/summary?site=shop&browser=!firefox").await?;
+    ensure!(others["verdict"]["level"] == "good", "{others}");
+    let streams = |summary: &Value| summary["streams"].as_u64().unwrap_or_default();
+    ensure!(streams(&firefox) > 400 && streams(&others) > 50, "{others}");
     browser.page.goto(&collector.url).await?;
     state(&browser, "ready").await?;
     let shown = text(&browser, "[data-verdict=bad]").await?;

@@ -9,7 +9,6 @@ import type {
   Compare,
   Dimension,
   Filters,
-  GroupBy,
   Heatmap,
   HistogramAnswer,
   Live,
@@ -151,9 +150,10 @@ export const defaultMetric = computed<Metric>(() => {
 export const setMetric = (metric: Metric) => navigate({ metric: metric === defaultMetric.peek() ? null : metric });
 export const setChartType = (chartType: ChartType) => navigate({ chartType });
 export const setCompareTo = (compareTo: CompareTo | null) => navigate({ compareTo });
-export const setGroupBy = (by: GroupBy) => navigate({ by, showsAllGroups: false });
+export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
 export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
 export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });
+export const setDefect = (defect: string | null) => navigate({ defect });
 export const setSample = (sample: SampleKind | null) => navigate({ sample });
 export const openStream = (stream: string) => navigate({ stream });
 export const closeStream = () => navigate({ stream: null });

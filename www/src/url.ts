@@ -1,8 +1,9 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
-import type { Filters, GroupBy, Outcome, SampleKind } from "./api/api-types";
-import { DIMENSIONS, STREAM_DIMENSIONS } from "./api/dimensions";
+import type { Dimension, Filters, Outcome, SampleKind } from "./api/api-types";
 import type { Metric } from "./api/metrics";
+import { DEFECTS } from "./api/defects";
 import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
+import { ALL_DIMENSIONS } from "./filters";
 import { DURATION_METRICS } from "./metric";
 
 export const OUTCOMES: readonly Outcome[] = [
@@ -36,10 +37,12 @@ export interface View {
   chartType: ChartType;
   compareTo: CompareTo | null;
   /** Dimension of the breakdown. */
-  by: GroupBy;
+  by: Dimension;
   /** Shows all values, not only those with the most streams. */
   showsAllGroups: boolean;
+  /** Outcome and defect of the listed streams. */
   outcome: Outcome | null;
+  defect: string | null;
   /** Sample to list; `null` for the newest streams. */
   sample: SampleKind | null;
   stream: string | null;
@@ -54,17 +57,15 @@ export const DEFAULT_VIEW: View = {
   by: "model",
   showsAllGroups: false,
   outcome: null,
+  defect: null,
   sample: null,
   stream: null,
 };
 
-/** All dimensions that the breakdown groups by. */
-export const GROUPS: readonly GroupBy[] = [...DIMENSIONS, ...STREAM_DIMENSIONS];
-
 export function readView(search: string): View {
   const query = new URLSearchParams(search);
   const filters: Filters = {};
-  for (const dimension of DIMENSIONS) {
+  for (const dimension of ALL_DIMENSIONS) {
     const values = query.getAll(dimension).filter((value) => value !== "");
     if (values.length > 0) filters[dimension] = values;
   }
@@ -75,9 +76,10 @@ export function readView(search: string): View {
     metric: oneOf(DURATION_METRICS, query.get("metric")),
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
     compareTo: oneOf(COMPARISONS, query.get("compare_to")),
-    by: oneOf(GROUPS, query.get("by")) ?? DEFAULT_VIEW.by,
+    by: oneOf(ALL_DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",
     outcome: oneOf(OUTCOMES, query.get("outcome")),
+    defect: oneOf(DEFECTS, query.get("defect")),
     sample: oneOf(SAMPLES, query.get("sample")),
     stream: query.get("stream") || null,
   };
@@ -87,7 +89,7 @@ export function readView(search: string): View {
 export function writeView(view: View): string {
   const isDefaultRange = !isFixed(view.range) && view.range === DEFAULT_VIEW.range;
   const query = new URLSearchParams(isDefaultRange ? {} : rangeQuery(view.range));
-  for (const dimension of DIMENSIONS) {
+  for (const dimension of ALL_DIMENSIONS) {
     for (const value of view.filters[dimension] ?? []) query.append(dimension, value);
   }
   if (view.metric) query.set("metric", view.metric);
@@ -96,6 +98,7 @@ export function writeView(view: View): string {
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
   if (view.showsAllGroups) query.set("rows", "all");
   if (view.outcome) query.set("outcome", view.outcome);
+  if (view.defect) query.set("defect", view.defect);
   if (view.sample) query.set("sample", view.sample);
   if (view.stream) query.set("stream", view.stream);
   const text = query.toString();

@@ -10,13 +10,14 @@ it("the defaults give an empty query string", () => {
 it("a view survives the query string", () => {
   const view: View = {
     range: "24h",
-    filters: { site: ["demo"], model: ["org/model name & more:7b", "b"], provider: ["!llama_cpp"] },
+    filters: { site: ["demo"], model: ["org/model name & more:7b", "b"], provider: ["!llama_cpp"], release: ["v42"] },
     metric: "inter_chunk_latency",
     chartType: "heatmap",
     compareTo: "week",
     by: "use_case",
     showsAllGroups: true,
     outcome: "truncated",
+    defect: "stall",
     sample: "slowest",
     stream: "9f86d081884c7d659a2feaa0c55ad015",
   };
@@ -32,7 +33,7 @@ it("fixed times survive the query string", () => {
 
 it("unknown values fall back to the defaults", () => {
   expect(readView("?from=1&to=x&compare_to=year")).toEqual(DEFAULT_VIEW);
-  const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&sample=best&shoe=43";
+  const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&defect=hum&sample=best&shoe=43";
   expect(readView(unknown)).toEqual(DEFAULT_VIEW);
 });
 

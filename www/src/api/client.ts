@@ -1,5 +1,5 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
-import type { Filters, GroupBy, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
+import type { Filters, Dimension, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
 import { EarlierResponses, requestPage, requestSeries } from "./changes";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
@@ -85,7 +85,7 @@ export const getAbandonment = (window: QueryWindow, metric: WaitMetric, options:
 
 export const getBreakdown = (
   window: QueryWindow,
-  groups: { by: GroupBy; metric: Metric; limit: number },
+  groups: { by: Dimension; metric: Metric; limit: number },
   options: RequestOptions,
 ) => get("v1/breakdown", { ...windowQuery(window), ...groups, limit: String(groups.limit) }, options);
 
@@ -112,6 +112,7 @@ export const getCompare = (window: QueryWindow, step: number, options: RequestOp
 export interface StreamQuery {
   sample?: SampleKind;
   outcome?: Outcome;
+  defect?: string;
   cursor?: string;
 }
 

@@ -59,7 +59,7 @@ export const GLOSSARY = {
   "release": "version of the app, as its page names it: start({ release })",
   "attribute": "a dimension that the app defines",
   "random sample": "streams chosen at random, whatever their outcome",
-  "overflow": "label values beyond a limit; they count as other",
+  "overflow": "a new label value after a site has as many as its limit allows; its streams count under the value other",
   "reader": "a person or program that may read the collector's data",
   "access token": "secret of one reader, an entry of [[tokens]]; short \"token\" where nothing else is meant",
   "scope": "what an access token may read: read or metrics",

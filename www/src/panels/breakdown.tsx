@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 
-import type { Breakdown as BreakdownAnswer, Group, GroupBy } from "../api/api-types";
+import type { Breakdown as BreakdownAnswer, Group, Dimension } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
@@ -10,11 +10,10 @@ import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-c
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
 import { columnDuration, count, dateTime, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
-import { isDimension } from "../filters";
+import { ALL_DIMENSIONS, isOfWindows } from "../filters";
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { Term } from "../ui/term";
-import { GROUPS } from "../url";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
@@ -30,8 +29,8 @@ const COLUMNS: { column: Column; label: string; meaning?: string; visibility: ""
 interface BreakdownProps {
   result: Result<BreakdownAnswer>;
   /** The view of the result, which can be older than the current one. */
-  view: { by: GroupBy; metric: Metric };
-  by: GroupBy;
+  view: { by: Dimension; metric: Metric };
+  by: Dimension;
   showsAll: boolean;
 }
 
@@ -45,8 +44,8 @@ export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
         </h2>
         <label class="select">
           <span>By</span>
-          <select value={by} data-by onChange={({ currentTarget }) => setGroupBy(currentTarget.value as GroupBy)}>
-            {GROUPS.map((one) => (
+          <select value={by} data-by onChange={({ currentTarget }) => setGroupBy(currentTarget.value as Dimension)}>
+            {ALL_DIMENSIONS.map((one) => (
               <option key={one} value={one}>
                 {humanize(one)}
               </option>
@@ -134,14 +133,16 @@ function Head({ column, label, meaning, visibility, sorted, onSort }: HeadProps)
   );
 }
 
-function Row({ group, by, scale }: { group: Group; by: GroupBy; scale: GroupScale }) {
+function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupScale }) {
   const { value, streams, share } = group;
   const failed = errorShare(group);
   const few = group.n < MIN_SAMPLES ? " few" : "";
+  // Windows have `other` as a value; of single streams it is the rest of this answer.
+  const isFilter = value !== "other" || isOfWindows(by);
   return (
     <tr data-group={value}>
       <td class="model-cell">
-        {isDimension(by) ? (
+        {isFilter ? (
           <button
             type="button"
             class="narrow"

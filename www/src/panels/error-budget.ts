@@ -74,9 +74,9 @@ const MISS_LABELS: Record<ObjectiveName, string> = {
 };
 
 export const ALERT_LABELS: Record<AlertSeverity, { label: string; meaning: string }> = {
-  P1: { label: "P1", meaning: "p99 is above twice its target" },
+  P1: { label: "P1", meaning: "p99 is more than twice its target" },
   page: { label: "page", meaning: "Burning fast enough to page the on-call engineer" },
-  P2: { label: "P2", meaning: "p95 is above twice its target" },
+  P2: { label: "P2", meaning: "p95 is more than twice its target" },
   incident: { label: "incident", meaning: "Burning fast enough to inform the team today" },
   P3: { label: "P3", meaning: "p95 has been above one and a half times its target for a day" },
   ticket: { label: "ticket", meaning: "Burning fast enough to inform the team this week" },

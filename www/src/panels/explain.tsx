@@ -1,12 +1,11 @@
 /** What the slow, failed or abandoned streams have in common. */
-import type { GroupBy } from "../api/api-types";
+import type { Dimension } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import type { Affected, DimensionValue, Explanation, Finding } from "../api/schemas";
-import { isDimension } from "../filters";
 import { LoadError } from "../charts/figure";
 import { count, humanize, isKnown, percent } from "../format";
 import { GLOSSARY } from "../api/glossary";
-import { explainedOf, explanation, setFilter, setGroupBy, zoomTo } from "../state";
+import { explainedOf, explanation, setFilter, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { Term } from "../ui/term";
 import { beganText, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
@@ -115,19 +114,12 @@ function Row({ finding, today, to }: { finding: Finding; today: number; to: numb
   );
 }
 
-/** A button that filters the screen by the value, or shows the breakdown by its dimension if no filter has it. */
+/** A button that filters the screen by the value. */
 function Value({ value }: { value: DimensionValue }) {
-  const { dimension } = value;
   const text = valueText(value);
-  const isFilter = isDimension(dimension);
-  const show = () => {
-    if (isFilter) return setFilter(dimension, value.value);
-    setGroupBy(dimension as GroupBy);
-    document.querySelector("[data-breakdown]")?.scrollIntoView();
-  };
-  const title = isFilter ? `Filter by ${text}` : `Show the breakdown by ${humanize(dimension)}`;
+  const filter = () => setFilter(value.dimension as Dimension, value.value);
   return (
-    <button type="button" class="narrow" title={title} onClick={show}>
+    <button type="button" class="narrow" title={`Filter by ${text}`} onClick={filter}>
       {text}
     </button>
   );

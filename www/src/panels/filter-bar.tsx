@@ -4,9 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Dimension, Group } from "../api/api-types";
 import { LOADING, toResult, type AsyncResult } from "../api/async-result";
 import { getBreakdown } from "../api/client";
-import { DIMENSIONS } from "../api/dimensions";
-import { filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../filters";
-import { count, humanize, plural, valueLabel } from "../format";
+import { ALL_DIMENSIONS, filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../filters";
+import { count, dateTime, humanize, isKnown, plural, valueLabel } from "../format";
 import { dashboardData, setFilters, view } from "../state";
 import { Icon } from "../ui/icon";
 import { Popover } from "../ui/popover";
@@ -26,6 +25,7 @@ export function FilterBar() {
         {({ isOpen }) => isOpen && <FilterPanel />}
       </Popover>
       <FilterChips />
+      <KeptSince />
     </div>
   );
 }
@@ -50,7 +50,7 @@ function FilterChips() {
     (next ?? document.querySelector<HTMLElement>(".filter-menu summary"))?.focus();
     removed.current = null;
   }, [filters]);
-  const set = DIMENSIONS.flatMap((dimension) => {
+  const set = ALL_DIMENSIONS.flatMap((dimension) => {
     const values = filters[dimension];
     return values === undefined ? [] : [{ dimension, ...filterText(dimension, values) }];
   });
@@ -80,9 +80,16 @@ function FilterChips() {
   );
 }
 
+/** Such filters need single streams, which are kept for a shorter time. */
+function KeptSince() {
+  const since = dashboardData.value?.summary.kept_since_ms;
+  if (!isKnown(since)) return null;
+  return <small data-kept-since>Only streams since {dateTime(since, Date.now())}: earlier ones are no longer kept.</small>;
+}
+
 function FilterPanel() {
   const { filters } = view.value;
-  const [dimension, setDimension] = useState<Dimension>(() => DIMENSIONS.find((one) => filters[one]) ?? "model");
+  const [dimension, setDimension] = useState<Dimension>(() => ALL_DIMENSIONS.find((one) => filters[one]) ?? "model");
   const chosen = filters[dimension] ?? [];
   const [relation, setRelation] = useState<Relation>(() => relationOf(chosen));
   const show = (next: Dimension) => {
@@ -99,7 +106,7 @@ function FilterPanel() {
         <label class="select">
           <span>Filter by</span>
           <select value={dimension} onChange={({ currentTarget }) => show(currentTarget.value as Dimension)}>
-            {DIMENSIONS.map((one) => (
+            {ALL_DIMENSIONS.map((one) => (
               <option key={one} value={one}>
                 {humanize(one)}
               </option>

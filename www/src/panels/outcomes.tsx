@@ -1,12 +1,12 @@
 /** Counts of each outcome and each defect, with its meaning. */
 import type { Outcome, Summary } from "../api/api-types";
+import { DEFECT_MEANINGS } from "../api/defects";
 import { GLOSSARY } from "../api/glossary";
 import { count, humanize, percent, plural } from "../format";
-import { setOutcome, view } from "../state";
+import { setDefect, setOutcome, view } from "../state";
 import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { Term } from "../ui/term";
 import { OUTCOMES } from "../url";
-import { DEFECT_MEANINGS } from "./defects";
 
 export function OutcomesAndDefects({ summary }: { summary: Summary }) {
   return (
@@ -79,22 +79,32 @@ function Defects({ summary: { defects, streams } }: { summary: Summary }) {
       ) : (
         <ul class="ledger">
           {seen.map(([name, n]) => (
-            <li key={name} class="ledger-line">
-              <span class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : ""}>{humanize(name)}</span>
-              <small>{DEFECT_MEANINGS[name]?.meaning ?? ""}</small>
-              <span class="ledger-count">
-                {count(n)} <small>{percent(n / streams)}</small>
-              </span>
-              <progress
-                class={DEFECT_MEANINGS[name]?.losesContent ? "bad" : "quiet"}
-                value={n}
-                max={streams}
-                aria-hidden="true"
-              />
-            </li>
+            <DefectLine key={name} name={name} n={n} total={streams} />
           ))}
         </ul>
       )}
     </section>
+  );
+}
+
+function DefectLine({ name, n, total }: { name: string; n: number; total: number }) {
+  const isChosen = view.value.defect === name;
+  const { meaning, losesContent } = DEFECT_MEANINGS[name] ?? {};
+  return (
+    <li>
+      <button
+        type="button"
+        aria-pressed={isChosen}
+        title="Filter the list of streams"
+        onClick={() => setDefect(isChosen ? null : name)}
+      >
+        <span class={losesContent ? "bad" : ""}>{humanize(name)}</span>
+        <small>{meaning}</small>
+        <span class="ledger-count">
+          {count(n)} <small>{percent(n / total)}</small>
+        </span>
+        <progress class={losesContent ? "bad" : "quiet"} value={n} max={total} aria-hidden="true" />
+      </button>
+    </li>
   );
 }

@@ -1,10 +1,11 @@
 /** Table of streams. A row opens the detail of its stream. */
 import type { Outcome, SampleKind, StreamReport, Summary } from "../api/api-types";
+import { DEFECTS } from "../api/defects";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS } from "../api/metrics";
 import { ABSENT, columnDuration, count, dateTime, humanize, isKnown } from "../format";
 import { loadOlder } from "../polling/feed";
-import { nextCursor, openStream, rows, setFilter, setOutcome, setSample, view } from "../state";
+import { nextCursor, openStream, rows, setDefect, setFilter, setOutcome, setSample, view } from "../state";
 import { modelOf } from "../stream/stream-summary";
 import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { SegmentedControl } from "../ui/segmented-control";
@@ -17,7 +18,7 @@ const LIST_LABELS: Record<SampleKind | "latest", { label: string; title: string;
   slowest: {
     label: "slowest",
     title: "Slowest streams",
-    description: "Streams with the highest TTFT per site and day, the slowest first.",
+    description: "The slowest streams of each site and day, by TTFT.",
   },
   failed: {
     label: "failed",
@@ -47,7 +48,22 @@ export function Streams({ summary }: { summary: Summary }) {
             chosen={list}
             onChoose={(chosen) => setSample(chosen === "latest" ? null : chosen)}
           />
-          <OutcomeFilter summary={summary} />
+          <ListFilter<Outcome>
+            label="Outcome"
+            counts={summary.outcomes}
+            words={OUTCOMES}
+            text={(outcome) => OUTCOME_STYLES[outcome].label}
+            chosen={view.value.outcome}
+            onChoose={setOutcome}
+          />
+          <ListFilter
+            label="Defect"
+            counts={summary.defects}
+            words={DEFECTS}
+            text={humanize}
+            chosen={view.value.defect}
+            onChoose={setDefect}
+          />
         </div>
       </div>
       {description && <p class="caption about">{description} Kept for long-term reference.</p>}
@@ -102,26 +118,28 @@ export function Streams({ summary }: { summary: Summary }) {
   );
 }
 
-function OutcomeFilter({ summary }: { summary: Summary }) {
-  const label = (outcome: Outcome) => {
-    const n = summary.outcomes[outcome];
-    return OUTCOME_STYLES[outcome].label + (n ? ` (${count(n)})` : "");
-  };
+interface ListFilterProps<Word extends string> {
+  label: string;
+  counts: Partial<Record<Word, number>>;
+  words: readonly Word[];
+  text: (word: Word) => string;
+  chosen: Word | null;
+  onChoose: (word: Word | null) => void;
+}
+
+/** Narrows the list to a word that streams of the range have. */
+function ListFilter<Word extends string>({ label, counts, words, text, chosen, onChoose }: ListFilterProps<Word>) {
+  const shown = words.filter((word) => counts[word] || word === chosen);
   return (
     <label class="select">
-      <span>Outcome</span>
-      <select
-        value={view.value.outcome ?? ""}
-        onChange={(event) => setOutcome((event.currentTarget.value || null) as Outcome | null)}
-      >
+      <span>{label}</span>
+      <select value={chosen ?? ""} onChange={(event) => onChoose((event.currentTarget.value || null) as Word | null)}>
         <option value="">all</option>
-        {OUTCOMES.filter((outcome) => summary.outcomes[outcome] || outcome === view.value.outcome).map(
-          (outcome) => (
-            <option key={outcome} value={outcome}>
-              {label(outcome)}
-            </option>
-          ),
-        )}
+        {shown.map((word) => (
+          <option key={word} value={word}>
+            {text(word) + (counts[word] ? ` (${count(counts[word])})` : "")}
+          </option>
+        ))}
       </select>
     </label>
   );

@@ -122,7 +122,7 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
     <Tile name="goodput" title="Goodput" meaning={GLOSSARY.goodput}>
       <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
       <p class="rests">
-        {goodput.total === 0 ? "no eligible streams" : `all targets met · ${rate(goodput.per_second)}`}
+        {goodput.total === 0 ? "no eligible streams" : `met all targets · ${rate(goodput.per_second)}`}
       </p>
       <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} previousSamples={previous.goodput.total} />
     </Tile>

@@ -278,10 +278,10 @@ function queryWindow({ range, filters }: View): QueryWindow {
   return { range, filters };
 }
 
-function streamQuery({ outcome, sample }: View): StreamQuery {
-  return { outcome: outcome ?? undefined, sample: sample ?? undefined };
+function streamQuery({ outcome, defect, sample }: View): StreamQuery {
+  return { outcome: outcome ?? undefined, defect: defect ?? undefined, sample: sample ?? undefined };
 }
 
-function queryKey({ range, filters, outcome, sample }: View): string {
-  return JSON.stringify([range, filters, outcome, sample]);
+function queryKey({ range, filters, outcome, defect, sample }: View): string {
+  return JSON.stringify([range, filters, outcome, defect, sample]);
 }

@@ -1,6 +1,6 @@
 /** All fields of a report as text, in groups. Absent fields are listed as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
-import { bytes, count, exactDuration, humanize, isKnown, sourceLabel, type MaybeNumber } from "../format";
+import { bytes, count, exactDuration, humanize, isKnown, type MaybeNumber } from "../format";
 import { timePerChunk } from "./probe-overhead";
 import { isContentHidden } from "./stream-summary";
 
@@ -31,9 +31,9 @@ function identityFields(report: StreamReport): FieldGroup {
       { name: "requested model", text: report.model ?? null, dimension: "model" },
       { name: "response model", text: report.response_model ?? null, dimension: "response_model" },
       { name: "country", text: report.country === "unknown" ? null : report.country, dimension: "country" },
-      { name: "dialect", text: report.dialect ? humanize(report.dialect) : null },
+      { name: "dialect", text: report.dialect ?? null, dimension: "dialect" },
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
-      { name: "finish reason", text: report.finish_reason ?? null },
+      { name: "finish reason", text: report.finish_reason ?? null, dimension: "finish_reason" },
       { name: "response id", text: report.response_id ?? null },
       { name: "content visibility", text: VISIBILITY[report.observed ?? "events"] },
       { name: "revision", text: String(report.rev ?? 0) },
@@ -93,7 +93,7 @@ function serverFields({ server: timing }: StreamReport): FieldGroup {
   return {
     title: "Server",
     entries: [
-      { name: "source", text: sourceLabel(timing.source) },
+      { name: "source", text: timing.source, dimension: "server_source" },
       { name: "starts from", text: timing.starts_from ?? null },
       durationField("queue", timing.queue_ms),
       durationField("TTFT", timing.ttft_ms),
@@ -105,7 +105,7 @@ function serverFields({ server: timing }: StreamReport): FieldGroup {
 
 function pageFields({ page: context, dropped }: StreamReport): FieldGroup {
   const names = ["browser", "os", "device", "connection", "visibility", "release", "route"] as const;
-  const entries: Field[] = names.map((name) => ({ name, text: context?.[name] ?? null }));
+  const entries: Field[] = names.map((name) => ({ name, text: context?.[name] ?? null, dimension: name }));
   const droppedReports = Object.entries(dropped ?? {}).filter(([, n]) => n);
   return {
     title: "Page",
@@ -116,7 +116,7 @@ function pageFields({ page: context, dropped }: StreamReport): FieldGroup {
 function lifecycleFields({ page_lifecycle: lifecycle }: StreamReport): FieldGroup {
   if (!lifecycle) return { title: "Page lifecycle", entries: [] };
   const entries: Field[] = [
-    { name: "protocol", text: lifecycle.protocol ?? null },
+    { name: "protocol", text: lifecycle.protocol ?? null, dimension: "protocol" },
     durationField("end-of-stream delay", lifecycle.end_delay_ms),
     durationField("hidden time", lifecycle.hidden_ms),
     countField("long frames", lifecycle.long_frames),

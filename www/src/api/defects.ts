@@ -18,7 +18,7 @@ export const DEFECT_MEANINGS: Record<string, DefectMeaning> = {
   html_in_stream: { meaning: "web page in place of the response", losesContent: true },
   oversize: { meaning: "event over 1 MiB, not parsed", losesContent: true },
   pending_at_eof: { meaning: "stream ended inside an event" },
-  late_close: { meaning: "connection open over 1 s after the end marker" },
+  late_close: { meaning: "connection still open more than 1 s after the end marker" },
   stall: { meaning: "pause over 2 s and 8 times the usual inter-chunk latency" },
   dead_air: { meaning: "over 15 s without data" },
   buffered: { meaning: "buffered by a proxy, delivered in one burst" },
@@ -27,3 +27,5 @@ export const DEFECT_MEANINGS: Record<string, DefectMeaning> = {
   usage_mismatch: { meaning: "contradictory token counts from the provider" },
   hidden_reasoning: { meaning: "reasoning billed but not streamed" },
 };
+
+export const DEFECTS: readonly string[] = Object.keys(DEFECT_MEANINGS);
