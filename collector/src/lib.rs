@@ -1,8 +1,10 @@
 //! The collector of llm-rum: it takes beacons from browsers and serves percentiles, a dashboard and Prometheus
-//! metrics. The modules below are its layers, listed in the order in which a report passes through them.
+//! metrics. The modules below are its layers: first what the others use, then the way of a report in its order, then
+//! what starts and operates the collector. `docs/architecture.md` says what is where.
 //!
-//! `ingest` checks a request and validates its reports, `journal` writes them to disk before the response,
-//! `aggregate` counts them, `rows` makes tables of single streams, `store` keeps the counts, `api` and `export` read them from the store.
+//! `ingest` checks a request and validates its reports, `journal` writes them to disk before the response, `aggregate`
+//! counts them, `rows` makes tables of single streams, `store` keeps the counts. `slo` judges them, `api` and `export`
+//! read them from the store, and `notify` sends the alerts.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

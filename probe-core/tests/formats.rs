@@ -1,5 +1,5 @@
-//! `docs/formats.md` agrees with the recordings: its tables list what a format can report exactly if a recorded stream
-//! shows it.
+//! `docs/formats.md` agrees with the recordings: its tables list a field for a format if, and only if, a recorded stream
+//! of that format shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -145,7 +145,7 @@ fn slow_wait(report: &StreamReport, targets: &Targets) -> Option<Metric> {
     waits.into_iter().find(is_over).map(|(metric, ..)| metric)
 }
 
-/// Parts of the time until the last generated text, in milliseconds.
+/// Where the time of a stream until its last generated text went: milliseconds by cause.
 struct WaitParts([(Cause, f64); 8]);
 
 impl WaitParts {

@@ -90,7 +90,8 @@ impl ProbeOverhead {
     fn of(counts: &Counts) -> Self {
         let sum = |word| counts.get(Kind::ProbeOverhead, word);
         let (timed_chunks, us) = (sum(TIMED_CHUNKS), sum(CHUNKS_US) as f64);
-        // A time read from a clock with steps has a variance of at most itself times the step.
+        // The page's clock advances in steps, which gives each time an error. Its variance is at most the product of the
+        // time and the step.
         let error_us = 2.0 * (sum(OPEN_US2) as f64).sqrt();
         let per_chunk = |sum_us: f64| (error_us < us).then(|| sum_us / timed_chunks as f64);
         Self {

@@ -79,14 +79,14 @@ pub(super) struct Quantiles {
 }
 
 impl Quantiles {
-    /// `stats` must contain the metric [with its censored waits](Metric::with_censored).
+    /// `stats` must contain the metric and its censored waits: all of [`Metric::with_censored`].
     pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
         Self { percentiles: Percentiles::of(stats, metric), relative_error: relative_error() }
     }
 }
 
 impl Percentiles {
-    /// `stats` must contain the metric [with its censored waits](Metric::with_censored).
+    /// `stats` must contain the metric and its censored waits: all of [`Metric::with_censored`].
     pub(super) fn of(stats: &WindowStats, metric: Metric) -> Self {
         let (histogram, definition) = (stats.histogram(metric), metric.definition());
         let n = histogram.count();

@@ -125,7 +125,7 @@ fn send_until_killed(process: &mut Process, kill: u64, answers: usize, sent: &Mu
             });
         }
         let came = comes_to(&count, answers);
-        // Senders end when it does.
+        // The senders end when the process does.
         process.child.kill().unwrap();
         assert!(came, "{count:?} of {answers} answers came");
     });

@@ -1,4 +1,4 @@
-//! The values of one event that mean something only together.
+//! The values of one event that only together mean something, such as a text and the key that says that it is reasoning.
 
 use std::mem;
 
