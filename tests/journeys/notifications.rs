@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use beacon::{Batch, Outcome, StreamReport};
 use serde_json::Value;
 use tests::{ClickHouse, Collector, binary, eventually, report};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::Mutex;
@@ -123,6 +124,60 @@ async fn a_test_message_reaches_the_receiver_and_the_exit_code() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_reaches_the_server_of_its_receiver() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let path = folder.path().join("llm-rum.toml");
+    std::fs::write(&path, MAIL.replace("SERVER", &listener.local_addr()?.to_string()))?;
+    let server = tokio::spawn(take_mail(listener));
+    let arguments = ["notify", "--test", "--config", path.to_str().context("a temporary path is text")?];
+    let tested = Command::new(binary("llm-rum")).args(arguments).output().await?;
+    ensure!(tested.status.success(), "{tested:?}");
+    let mail = server.await??;
+    for line in [
+        "MAIL FROM:<rum@example.org>",
+        "RCPT TO:<oncall@example.org>",
+        "RCPT TO:<second@example.org>",
+        "From: rum@example.org",
+        "Subject: ",
+    ] {
+        ensure!(mail.iter().any(|sent| sent.starts_with(line)), "no {line:?} in {mail:#?}");
+    }
+    Ok(())
+}
+
+/// A mail server that takes one mail. Returns all lines of the client.
+async fn take_mail(listener: TcpListener) -> Result<Vec<String>> {
+    let (stream, _) = listener.accept().await?;
+    let (read, mut write) = stream.into_split();
+    let mut lines = BufReader::new(read).lines();
+    let (mut sent, mut in_text) = (Vec::new(), false);
+    write.write_all(b"220 mail.example\r\n").await?;
+    while let Some(line) = lines.next_line().await? {
+        let answer = match line.split([' ', ':']).next().unwrap_or_default() {
+            "." if in_text => {
+                in_text = false;
+                "250 taken"
+            }
+            _ if in_text => "",
+            "EHLO" => "250 mail.example",
+            "DATA" => {
+                in_text = true;
+                "354 go on"
+            }
+            "MAIL" | "RCPT" | "NOOP" | "RSET" => "250 fine",
+            "QUIT" => "221 bye",
+            _ => "500 unknown",
+        };
+        sent.push(line);
+        if !answer.is_empty() {
+            write.write_all(format!("{answer}\r\n").as_bytes()).await?;
+        }
+    }
+    Ok(sent)
+}
+
 /// Twenty chats that failed, among a hundred.
 fn failures() -> Batch {
     let of = |number: u64| match number % 5 {
@@ -196,4 +251,19 @@ const CONFIG: &str = r#"
     url = "URL"
     secret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
     on = ["page"]
+"#;
+
+const MAIL: &str = r#"
+    public_url = "https://rum.example"
+
+    [[sites]]
+    name = "demo"
+    keys = ["demo"]
+    origins = ["https://demo.example"]
+
+    [[notify]]
+    kind = "email"
+    url = "smtp://SERVER"
+    from = "rum@example.org"
+    to = ["oncall@example.org", "second@example.org"]
 "#;

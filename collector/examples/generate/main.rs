@@ -164,10 +164,13 @@ fn row(text: &mut String, parameter: &Value, routes: &str) {
 
 fn values(schema: &Value) -> String {
     let default = &schema["default"];
-    if let Some(words) = schema["enum"].as_array() {
-        let words = words.iter().map(|word| match word == default {
-            true => format!("`{}` (default)", word.as_str().expect("a text")),
-            false => format!("`{}`", word.as_str().expect("a text")),
+    let words = schema["enum"].as_array().or_else(|| schema["items"]["enum"].as_array());
+    if let Some(words) = words {
+        let words = words.iter().map(|word| (word, word.as_str().expect("a text")));
+        // Below the table is what `!` means.
+        let words = words.filter(|(_, text)| !text.starts_with('!')).map(|(word, text)| {
+            let is_default = word == default || default.as_array().is_some_and(|list| list.contains(word));
+            format!("`{text}`{}", if is_default { " (default)" } else { "" })
         });
         return words.collect::<Vec<_>>().join(" ");
     }

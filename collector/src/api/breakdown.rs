@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::{CompareTo, Format, GroupBy, Limit};
+use super::params::{CompareTo, Format, GroupBy, Grouping, Limit};
 use super::percentiles::{Percentiles, relative_error};
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
@@ -18,15 +18,15 @@ use super::ratio::{Ratio, share};
 use super::schema;
 use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
-use crate::aggregate::dimension::{Dimension, OTHER, UNKNOWN};
+use crate::aggregate::dimension::{Dimension, OTHER};
 use crate::aggregate::metric::Metric;
-use crate::aggregate::stream_dimension::StreamDimension;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::stats::binomial;
 use crate::store::backend::Backend;
+use crate::store::error::StoreError;
 use crate::store::filter::Filter;
-use crate::store::query::KeptStream;
+use crate::store::query::WindowsQuery;
 
 /// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]
@@ -35,6 +35,9 @@ pub(crate) struct Breakdown {
     range: Range,
     #[schemars(schema_with = "schema::group_by")]
     by: &'static str,
+    /// The second dimension. Absent if the query groups by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    and_by: Option<&'static str>,
     #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     relative_error: f64,
@@ -46,10 +49,13 @@ pub(crate) struct Breakdown {
     omitted: usize,
 }
 
-/// The streams with one value.
+/// The streams with one value, or with one value of each dimension.
 #[derive(Serialize, JsonSchema)]
 struct Group {
     value: String,
+    /// Value of the second dimension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    and_value: Option<String>,
     streams: u64,
     /// Share of all streams.
     share: f64,
@@ -86,7 +92,7 @@ query! {
     BreakdownQuery {
         range: AskedRange,
         filter: Filter,
-        by: GroupBy,
+        by: Grouping,
         metric: Metric,
         limit: Limit,
         compare_to: Option<CompareTo>,
@@ -99,19 +105,16 @@ pub(crate) async fn breakdown(
     State(state): State<ApiState>,
     Query(query): Query<BreakdownQuery>,
 ) -> Result<Response, ApiError> {
-    let BreakdownQuery { range, filter, by, metric, limit: Limit(limit), compare_to, format } = query;
+    let BreakdownQuery { range, filter, by: grouping, metric, limit: Limit(limit), compare_to, format } =
+        query;
+    let Grouping { by, and_by } = grouping;
     let range = range.at_present(&state);
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {
         let metrics = metric.with_censored();
         let groups_of = |store: &Backend<'_>, range: Range| {
             let asked = range.windows(&filter, None, &metrics);
-            match by {
-                GroupBy::Windows(by) => store.stats_by(&asked, by),
-                GroupBy::Streams(by) => {
-                    store.kept_by(&asked, by.reads, |stream, groups| value(by, stream, groups))
-                }
-            }
+            grouped(store, &asked, grouping)
         };
         let earlier = |store: &Backend<'_>| {
             compare_to.map(|period| groups_of(store, range.earlier(period))).transpose()
@@ -122,15 +125,17 @@ pub(crate) async fn breakdown(
         )
     };
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
-    let range = match by {
-        GroupBy::Windows(_) => range.with_kept_since(&state, &asked).await?,
-        GroupBy::Streams(_) => range.with_kept_streams_since(&state).await?,
+    let range = match grouping {
+        Grouping { by: GroupBy::Windows(_), and_by: None | Some(GroupBy::Windows(_)) } => {
+            range.with_kept_since(&state, &asked).await?
+        }
+        _ => range.with_kept_streams_since(&state).await?,
     };
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut groups = groups(&now, earlier.as_ref(), metric);
     let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);
-    if by.name() == Dimension::UseCase.name() {
+    if by.name() == Dimension::UseCase.name() && and_by.is_none() {
         for group in &mut groups {
             group.targets = Some(TargetsOf::of_use_case(&state, &asked, &group.value));
         }
@@ -138,23 +143,55 @@ pub(crate) async fn breakdown(
     let relative_error = relative_error();
     Ok(csv::answer(
         format,
-        Breakdown { range, by: by.name(), metric, relative_error, targets, groups, omitted },
+        Breakdown {
+            range,
+            by: by.name(),
+            and_by: and_by.map(GroupBy::name),
+            metric,
+            relative_error,
+            targets,
+            groups,
+            omitted,
+        },
     ))
 }
 
-/// The value under which a stream counts. Pages choose some of the values, so their number is limited.
-fn value(by: &StreamDimension, stream: &KeptStream<'_>, groups: &BTreeMap<String, WindowStats>) -> String {
-    let value = (by.value)(stream.report).unwrap_or(UNKNOWN);
-    let is_counted = groups.len() < MOST_VALUES || groups.contains_key(value);
-    (if is_counted { value } else { OTHER }).to_owned()
+/// A value of the first dimension, and one of the second.
+type Values = (String, Option<String>);
+
+/// Statistics by the values of one or two dimensions.
+fn grouped(
+    store: &Backend<'_>,
+    asked: &WindowsQuery<'_>,
+    Grouping { by, and_by }: Grouping,
+) -> Result<BTreeMap<Values, WindowStats>, StoreError> {
+    match (by, and_by) {
+        (GroupBy::Windows(by), None) => {
+            let groups = store.stats_by(asked, by)?.into_iter();
+            Ok(groups.map(|(value, stats)| ((value, None), stats)).collect())
+        }
+        (GroupBy::Windows(by), Some(GroupBy::Windows(and_by))) => {
+            let groups = store.grouped_stats(asked, [by, and_by])?.into_iter();
+            Ok(groups.map(|([value, and_value], stats)| ((value, Some(and_value)), stats)).collect())
+        }
+        _ => {
+            let reads = [by.reads(), and_by.map_or(&[], GroupBy::reads)].concat();
+            store.kept_by(asked, &reads, |stream, groups| {
+                let values = (by.value(stream).to_owned(), and_by.map(|by| by.value(stream).to_owned()));
+                // Pages choose some of the values.
+                let is_counted = groups.len() < MOST_VALUES || groups.contains_key(&values);
+                if is_counted { values } else { (OTHER.to_owned(), and_by.map(|_| OTHER.to_owned())) }
+            })
+        }
+    }
 }
 
-/// Most values of a dimension of single streams; further ones are `other`.
+/// Most groups of single streams; further ones are `other`.
 const MOST_VALUES: usize = 500;
 
 fn groups(
-    now: &BTreeMap<String, WindowStats>,
-    earlier: Option<&BTreeMap<String, WindowStats>>,
+    now: &BTreeMap<Values, WindowStats>,
+    earlier: Option<&BTreeMap<Values, WindowStats>>,
     which: Metric,
 ) -> Vec<Group> {
     let sum = |of: fn(&WindowStats) -> u64| now.values().map(of).sum::<u64>();
@@ -171,7 +208,8 @@ fn groups(
             let beyond_traffic = |bad_share: Option<f64>| bad_share.zip(traffic).map(|(bad, all)| bad - all);
             let lower_bound = (bad > 0).then(|| binomial::lower_bound(missed, bad));
             Group {
-                value: value.clone(),
+                value: value.0.clone(),
+                and_value: value.1.clone(),
                 streams: stats.streams(),
                 share: share(stats.streams(), streams).unwrap_or_default(),
                 percentiles: Percentiles::of(stats, which),
@@ -197,7 +235,8 @@ impl Earlier {
 
 impl Table for Breakdown {
     fn header(&self) -> Vec<String> {
-        let names = [self.by, "streams", "share"].map(str::to_owned).into_iter();
+        let dimensions = [self.by].into_iter().chain(self.and_by);
+        let names = dimensions.chain(["streams", "share"]).map(str::to_owned);
         let names = names.chain(csv::percentile_columns(self.metric));
         let names = names.chain(["integrity", "goodput", "errors", "excess_share"].map(str::to_owned));
         names.chain(csv::km_adjusted_columns()).collect()
@@ -205,8 +244,9 @@ impl Table for Breakdown {
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         let row = |group: &Group| {
-            let mut row =
-                vec![Cell::Text(group.value.clone()), group.streams.into(), Some(group.share).into()];
+            let values = [&group.value].into_iter().chain(&group.and_value);
+            let mut row: Vec<_> = values.map(|value| Cell::Text(value.clone())).collect();
+            row.extend([group.streams.into(), Some(group.share).into()]);
             row.extend(csv::percentile_cells(&group.percentiles));
             row.extend([
                 group.integrity.ratio.into(),

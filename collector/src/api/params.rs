@@ -7,12 +7,13 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
-use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec};
+use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec, UNKNOWN};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension, stream_dimension_names};
 use crate::http::error::{ApiError, Reason};
 use crate::store::filter::{Filter, Selection, StreamSelections};
+use crate::store::query::KeptStream;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
 
 /// In the year 5138. Later times could overflow arithmetic.
@@ -251,6 +252,22 @@ pub(super) enum GroupBy {
 }
 
 impl GroupBy {
+    /// Fields of a report on which it depends.
+    pub(super) const fn reads(self) -> &'static [&'static str] {
+        match self {
+            Self::Windows(_) => &[],
+            Self::Streams(dimension) => dimension.reads,
+        }
+    }
+
+    /// Value of a stream.
+    pub(super) fn value<'a>(self, stream: &KeptStream<'a>) -> &'a str {
+        match self {
+            Self::Windows(dimension) => &stream.series[dimension],
+            Self::Streams(dimension) => (dimension.value)(stream.report).unwrap_or(UNKNOWN),
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Windows(dimension) => dimension.name(),
@@ -264,15 +281,40 @@ impl GroupBy {
     }
 }
 
-impl Param for GroupBy {
-    const NAME: &'static str = "by";
-    const ABOUT: &'static str = "Dimension to group by.";
-    const DEFAULT: Option<&'static str> = Some("model");
+/// One or two dimensions that a query groups by.
+#[derive(Clone, Copy)]
+pub(super) struct Grouping {
+    pub(super) by: GroupBy,
+    pub(super) and_by: Option<GroupBy>,
+}
 
-    fn accepts() -> Accepts<Self> {
-        Accepts::words(Self::all().map(|by| (by.name(), by)))
+impl FromQuery for Grouping {
+    fn openapi() -> Vec<Value> {
+        let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
+        let items = json!({ "type": "string", "enum": names });
+        let list = json!({ "type": "array", "items": items, "maxItems": 2, "default": [DEFAULT_BY] });
+        vec![parameter(BY, "Dimension to group by, or two.", &list)]
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
+        let of_name = |name: &String| {
+            let found = GroupBy::all().find(|by| by.name() == name);
+            found.ok_or_else(|| {
+                let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
+                bad(format!("`{BY}` must be one of {}", names.join(", ")))
+            })
+        };
+        match &given.texts(BY)[..] {
+            [] => Ok(Self { by: of_name(&DEFAULT_BY.to_owned())?, and_by: None }),
+            [by] => Ok(Self { by: of_name(by)?, and_by: None }),
+            [by, and_by] if by != and_by => Ok(Self { by: of_name(by)?, and_by: Some(of_name(and_by)?) }),
+            _ => Err(bad(format!("`{BY}` may be given twice, with different dimensions"))),
+        }
     }
 }
+
+const BY: &str = "by";
+const DEFAULT_BY: &str = "model";
 
 /// The period that a range is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -148,6 +148,40 @@ async fn every_fact_of_a_stream_filters() {
 }
 
 #[tokio::test]
+async fn two_dimensions_group_by_their_pairs() {
+    let collector = counted().await;
+    for (question, by) in [
+        // Windows have both, one, and none.
+        ("by=use_case&by=model", "use_case"),
+        ("by=browser&by=model", "browser"),
+        ("by=browser&by=finish_reason", "browser"),
+    ] {
+        let answer = collector.json(&format!("/v1/breakdown?{question}&compare_to=day")).await;
+        let groups = answer["groups"].as_array().unwrap();
+        let shares: f64 = groups.iter().filter_map(|group| group["share"].as_f64()).sum();
+        assert!((shares - 1.0).abs() < 1e-9 && groups.len() >= 2, "{question}: {answer}");
+        assert_eq!(answer["by"], by);
+        for group in groups {
+            let filter = |by: &str, value: &str| {
+                format!("{}={}", answer[by].as_str().unwrap(), group[value].as_str().unwrap())
+            };
+            let (first, second) = (filter("by", "value"), filter("and_by", "and_value"));
+            let of_pair = collector.json(&format!("/v1/summary?{first}&{second}")).await;
+            assert_eq!(of_pair["streams"], group["streams"], "{first} {second}");
+            assert_eq!(of_pair["ttfv"]["p95_ms"], group["p95_ms"], "{first} {second}");
+        }
+    }
+    let csv = collector.get("/v1/breakdown?by=browser&by=model&format=csv").await.body;
+    assert!(
+        csv.starts_with("browser,model,streams,share,") && csv.contains("\"firefox\",\"odd\",50,"),
+        "{csv}"
+    );
+    for by in ["by=model&by=model", "by=model&by=colour", "by=model&by=site&by=browser"] {
+        collector.get(&format!("/v1/breakdown?{by}")).await.refused(400, "bad_query");
+    }
+}
+
+#[tokio::test]
 async fn a_list_has_the_streams_of_a_filter_page_by_page() {
     let collector = counted().await;
     let mut ids = Vec::new();

@@ -110,6 +110,8 @@ export interface BelowReadingSpeed {
 
 /** Statistics by value of a dimension. */
 export interface Breakdown {
+  /** The second dimension. Absent if the query groups by one. */
+  and_by?: string | null;
   by: GroupBy;
   from: number;
   /** Most streams first. */
@@ -400,8 +402,10 @@ export interface Goodput {
   total: number;
 }
 
-/** The streams with one value. */
+/** The streams with one value, or with one value of each dimension. */
 export interface Group {
+  /** Value of the second dimension. */
+  and_value?: string | null;
   earlier?: EarlierGroup | null;
   errors: number;
   /**
