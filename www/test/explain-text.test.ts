@@ -62,7 +62,7 @@ it("says what was compared, and that nothing was found", () => {
     "Compared: 2,000 streams, 100 slow. If the streams did not differ, nothing would be listed in 99.9 % of the cases.",
   );
   expect(caption({ findings: [], kept_since_ms: AT })).toBe(
-    "Compared: 2,000 streams, 100 slow. Single streams are kept since 22:26:00. No value is more frequent among them than chance allows.",
+    "Compared: 2,000 streams, 100 slow. Only streams since 22:26:00 count. No value is more frequent among them than chance allows.",
   );
   expect(caption({ findings: [], affected: 0 })).toBe("Compared: 2,000 streams, 0 slow.");
 });

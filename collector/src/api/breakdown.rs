@@ -125,13 +125,20 @@ pub(crate) async fn breakdown(
         )
     };
     let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
-    let range = match grouping {
+    let kept = async |range: Range| match grouping {
         Grouping { by: GroupBy::Windows(_), and_by: None | Some(GroupBy::Windows(_)) } => {
-            range.with_kept_since(&state, &asked).await?
+            range.with_kept_since(&state, &asked).await
         }
-        _ => range.with_kept_streams_since(&state).await?,
+        _ => range.with_kept_streams_since(&state).await,
     };
+    let before = match compare_to {
+        Some(period) => Some(kept(range.earlier(period)).await?),
+        None => None,
+    };
+    let range = kept(range).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
+    // A part of a period is no period to compare with.
+    let earlier = earlier.filter(|_| before.is_some_and(|before| !before.is_incomplete()));
     let mut groups = groups(&now, earlier.as_ref(), metric);
     let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);

@@ -229,9 +229,15 @@ impl Range {
         Self { from_ms: self.from_ms.max(steps_from_ms), steps_from_ms, ..self }
     }
 
-    /// Seconds of the range that have passed.
+    /// Seconds of the range that have passed and whose streams the answer has.
     pub(super) fn elapsed_seconds(self) -> f64 {
-        (self.to_ms.min(self.now_ms) - self.from_ms).max(1) as f64 / 1e3
+        let from_ms = self.kept_since_ms.unwrap_or(self.from_ms);
+        (self.to_ms.min(self.now_ms) - from_ms).max(1) as f64 / 1e3
+    }
+
+    /// Whether some streams of the range are missing in the answer.
+    pub(super) const fn is_incomplete(self) -> bool {
+        self.kept_since_ms.is_some()
     }
 
     /// Seconds of a step's part of the range that have passed, at least one: a step that has only just begun would have

@@ -99,9 +99,13 @@ pub(crate) async fn summary(
         let state = state.clone();
         move |store: &Backend<'_>| Read::from(&state, store, (range, earlier), &filter)
     };
-    let Read { groups, judgements, before, open, overflow } = state.reader.run(read).await?;
+    let Read { groups, judgements, mut before, open, overflow } = state.reader.run(read).await?;
     let range = range.with_kept_since(&state, &asked).await?;
     let earlier = earlier.with_kept_since(&state, &asked).await?;
+    if earlier.is_incomplete() {
+        // A part of a period is no period to compare with.
+        before = WindowStats::default();
+    }
     let mut by_use_case = BTreeMap::<String, WindowStats>::new();
     let mut now = WindowStats::default();
     let mut within_p95 = SliCount::default();

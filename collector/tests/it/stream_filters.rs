@@ -216,6 +216,12 @@ async fn an_answer_says_since_when_it_has_all_streams() {
     let question = "/v1/timeseries?browser=firefox";
     let answer = collector.until(question, |answer| answer["kept_since_ms"].is_i64()).await;
     assert!(answer["kept_since_ms"].as_i64() > answer["from"].as_i64(), "{answer}");
+    // Before the first of these streams there was nothing, but that is not known any more.
+    let summary = collector.json("/v1/summary?browser=firefox").await;
+    assert!(summary["kept_since_ms"].is_i64() && summary["previous"]["kept_since_ms"].is_i64(), "{summary}");
+    assert_eq!(summary["previous"]["streams"], 0);
+    let grouped = collector.json("/v1/breakdown?by=browser&compare_to=previous").await;
+    assert!(grouped["kept_since_ms"].is_i64() && grouped["groups"][0]["earlier"].is_null(), "{grouped}");
     let of_windows = collector.json("/v1/timeseries?use_case=agent").await;
     assert_eq!(of_windows["kept_since_ms"], Value::Null, "{of_windows}");
 }

@@ -95,7 +95,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
       )}
       <p class="caption">
         {breakdownCaption(answer)}
-        {isKnown(answer.kept_since_ms) && ` Single streams are kept since ${dateTime(answer.kept_since_ms, Date.now())}.`}
+        {isKnown(answer.kept_since_ms) && ` Only streams since ${dateTime(answer.kept_since_ms, Date.now())} count.`}
         {answer.omitted > 0 && ` ${plural(answer.omitted, "more value")} with fewer streams.`}
       </p>
       {(showsAll || answer.omitted > 0) && (

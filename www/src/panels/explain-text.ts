@@ -41,7 +41,7 @@ export function timeText({ since_ms: since, until_ms: until }: Finding, today: n
 export function explanationCaption(answer: Explanation, today: number): string {
   const { of, streams, affected, findings, kept_since_ms: since, confidence } = answer;
   const compared = `Compared: ${plural(streams, "stream")}, ${count(affected)} ${of}.`;
-  const kept = isKnown(since) ? ` Single streams are kept since ${dateTime(since, today)}.` : "";
+  const kept = isKnown(since) ? ` Only streams since ${dateTime(since, today)} count.` : "";
   const sure = ` If the streams did not differ, nothing would be listed in ${configuredPercent(confidence)} of the cases.`;
   const none = affected === 0 ? "" : " No value is more frequent among them than chance allows.";
   return compared + kept + (findings.length > 0 ? sure : none);

@@ -80,11 +80,11 @@ function FilterChips() {
   );
 }
 
-/** Such filters need single streams, which are kept for a shorter time. */
+/** Some filters need single streams, of which not all are kept or read. */
 function KeptSince() {
   const since = dashboardData.value?.summary.kept_since_ms;
   if (!isKnown(since)) return null;
-  return <small data-kept-since>Only streams since {dateTime(since, Date.now())}: earlier ones are no longer kept.</small>;
+  return <small data-kept-since>Only streams since {dateTime(since, Date.now())} count.</small>;
 }
 
 function FilterPanel() {

@@ -54,7 +54,7 @@ export function Releases({ result }: { result: AsyncResult<ReleasesAnswer> }) {
         Appeared: absent for a release in use from the start, or with too few streams to tell. Change: 95 % confidence
         interval against the release before; “none shown” if it includes zero.
         {without > 0 && ` ${plural(without, "stream")} without a release.`}
-        {isKnown(since) && ` Single streams are kept since ${dateTime(since, today)}.`}
+        {isKnown(since) && ` Only streams since ${dateTime(since, today)} count.`}
       </p>
     </section>
   );
