@@ -1,7 +1,7 @@
 //! `GET /v1/accounting`: ingest accounting, which shows that nothing is lost or counted twice. Each sum is
 //! defined in `docs/ingest-accounting.md#accounting`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
 use axum::extract::State;
@@ -14,13 +14,16 @@ use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
     REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
-use crate::config::token::AllSites;
+use crate::config::token::{AllSites, AllowedSites};
 use crate::http::access_control::Access;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
+use crate::rows::parquet_reader::FieldsRead;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
-use crate::store::query::IngestTotals;
+use crate::store::filter::Filter;
+use crate::store::query::{IngestTotals, KeptQuery, WindowsQuery};
+use crate::time::{self, HOUR_MS, MINUTE_MS};
 
 /// Ingest counters from one transaction.
 #[derive(Serialize, JsonSchema)]
@@ -28,6 +31,9 @@ pub(crate) struct Accounting {
     beacons: Beacons,
     reports: Reports,
     streams: Streams,
+    /// Whether statistics and single streams agree. Absent in a cluster, and if not all reports of the hour are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_hour: Option<LastHour>,
     /// Reports that probes dropped before sending, by reason.
     probe_dropped: BTreeMap<String, u64>,
     probe_overhead: ProbeOverhead,
@@ -71,6 +77,18 @@ struct Streams {
     open: i64,
 }
 
+/// Streams of the last whole hour. While a revision is stored, the two numbers can differ for a second.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LastHourAccounting")]
+struct LastHour {
+    from: i64,
+    to: i64,
+    /// In the statistics.
+    counted: u64,
+    /// With a report that can be read.
+    kept: u64,
+}
+
 /// Overhead of the probe on pages with its extension `probeOverhead`, over finalized streams.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "MeanProbeOverhead")]
@@ -111,10 +129,11 @@ pub(crate) async fn accounting(
 ) -> Result<Json<Accounting>, ApiError> {
     let message = "the ingest accounting covers all sites, and the token is limited to some of them";
     let all = sites.all().ok_or_else(|| ApiError::new(Reason::SiteForbidden, message))?;
-    Ok(Json(state.reader.run(move |store| add_up(store, all)).await?))
+    let now_ms = time::now_ms();
+    Ok(Json(state.reader.run(move |store| add_up(store, all, now_ms)).await?))
 }
 
-fn add_up(store: &Backend<'_>, all: AllSites) -> Result<Accounting, StoreError> {
+fn add_up(store: &Backend<'_>, all: AllSites, now_ms: i64) -> Result<Accounting, StoreError> {
     let IngestTotals { counts, counted } = store.ingest_totals(all)?;
     let received = |word| counts.get(Kind::Received, word);
     let mut refused = by_word(&counts, Kind::Beacon);
@@ -147,12 +166,35 @@ fn add_up(store: &Backend<'_>, all: AllSites) -> Result<Accounting, StoreError> 
             sampled_out: received(SAMPLED_OUT),
         },
         streams: Streams { new, counted, open: difference(new, counted) },
+        last_hour: LastHour::read(store, now_ms)?,
         probe_dropped: by_word(&counts, Kind::Dropped),
         probe_overhead: ProbeOverhead::of(&counts),
         ignored_fields: counts.iter(Kind::Ignored).map(|(key, count)| (key.site.clone(), count)).collect(),
         refused_connections: received(REFUSED_CONNECTIONS),
     })
 }
+
+impl LastHour {
+    fn read(store: &Backend<'_>, now_ms: i64) -> Result<Option<Self>, StoreError> {
+        if store.is_cluster() {
+            return Ok(None);
+        }
+        let to = now_ms.div_euclid(HOUR_MS) * HOUR_MS;
+        let from = to - HOUR_MS;
+        let (filter, minutes) = (Filter::of_sites(AllowedSites::All), (from / MINUTE_MS, to / MINUTE_MS));
+        let mut hour = Self { from, to, counted: 0, kept: 0 };
+        let windows = WindowsQuery { filter: &filter, minutes, longest: 60, metrics: &[] };
+        store.windows(&windows, |_, stats| hour.counted += stats.streams())?;
+        let mut since_ms = None;
+        let fields = FieldsRead::Only(BTreeSet::new());
+        let kept = KeptQuery { filter: &filter, minutes, most_in_files: MOST_IN_FILES, fields };
+        store.each_kept(kept, |since| since_ms = since, |_| hour.kept += 1)?;
+        Ok(since_ms.is_none_or(|since_ms| since_ms <= from).then_some(hour))
+    }
+}
+
+/// An hour with more streams in files is not compared: reading it would take long.
+const MOST_IN_FILES: u64 = 500_000;
 
 fn by_word(counts: &Counts, kind: Kind) -> BTreeMap<String, u64> {
     counts.iter(kind).map(|(key, count)| (key.word.clone(), count)).collect()

@@ -23,7 +23,7 @@ use crate::rows::column::{StoredValues, StreamRow, stored_columns};
 use crate::rows::parquet_reader;
 use crate::rows::parquet_writer::ParquetWriter;
 use crate::store::error::StoreError;
-use crate::time::{DAY_MINUTES, minute_of};
+use crate::time::{DAY_MINUTES, MINUTE_MS, minute_of};
 
 /// A thread that writes one file at a time.
 pub(crate) struct RowFileThread {
@@ -139,8 +139,8 @@ pub(super) fn add(transaction: &Transaction<'_>, stored: &StoredRowFile<'_>) -> 
     let gone: Vec<u8> = gone.iter().flat_map(|id| id.to_be_bytes()).collect();
     transaction
         .prepare_cached(
-            "INSERT INTO row_files (first_seq, end_seq, streams, bytes, first_ms, first_minute, end_minute, gone)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO row_files (first_seq, end_seq, streams, bytes, first_ms, last_ms, gone)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .execute(params![
             batch.first_seq.cast_signed(),
@@ -148,8 +148,7 @@ pub(super) fn add(transaction: &Transaction<'_>, stored: &StoredRowFile<'_>) -> 
             batch.streams.len() as i64,
             bytes.cast_signed(),
             first_ms,
-            minute_of(first_ms),
-            minute_of(last_ms) + 1,
+            last_ms,
             gone,
         ])?;
     Ok(())
@@ -161,9 +160,9 @@ pub(super) struct ListedRowFile {
     first_seq: SeqNo,
     end_seq: SeqNo,
     streams: u64,
+    /// When its first and its last stream arrived.
     first_ms: i64,
-    /// First minute of its streams, and the minute after the last.
-    minutes: (i64, i64),
+    last_ms: i64,
     /// Its rows of these streams do not count.
     gone: Vec<StreamId>,
 }
@@ -200,29 +199,36 @@ pub(super) fn covering(
 ) -> Result<CoveringRowFiles, StoreError> {
     let folder = data.join(ROWS_FOLDER);
     let mut statement = connection.prepare_cached(
-        "SELECT first_seq, end_seq, streams, first_ms, first_minute, end_minute, gone FROM row_files
+        "SELECT first_seq, end_seq, streams, first_ms, last_ms, gone FROM row_files
          WHERE end_seq <= ?1 ORDER BY first_seq DESC",
     )?;
     let listed = statement.query_map([end.cast_signed()], |row| {
         let first_seq = row.get::<_, i64>(0)?.cast_unsigned();
-        let gone: Vec<u8> = row.get(6)?;
+        let gone: Vec<u8> = row.get(5)?;
         Ok(ListedRowFile {
             path: path(&folder, first_seq),
             first_seq,
             end_seq: row.get::<_, i64>(1)?.cast_unsigned(),
             streams: row.get::<_, i64>(2)?.cast_unsigned(),
             first_ms: row.get(3)?,
-            minutes: (row.get(4)?, row.get(5)?),
+            last_ms: row.get(4)?,
             gone: gone.as_chunks().0.iter().map(|id| StreamId::from_be_bytes(*id)).collect(),
         })
     })?;
     let (mut covering, mut reached, mut streams) = (Vec::new(), end, 0);
+    // The latest stream that is missing. Imported streams can be older than those of an earlier file.
+    let mut missing_ms =
+        connection.query_row("SELECT until_ms FROM retired_row_files", [], |row| row.get(0))?;
+    let mut is_missing = false;
     for file in listed {
         let file = file?;
-        let is_wanted = file.minutes.0 < to && file.minutes.1 > from;
+        let is_wanted = minute_of(file.first_ms) < to && minute_of(file.last_ms) >= from;
         streams += if is_wanted { file.streams } else { 0 };
-        if file.end_seq != reached || streams > most || is_wanted && !is_readable(&file.path) {
-            break;
+        is_missing =
+            is_missing || file.end_seq != reached || streams > most || is_wanted && !is_readable(&file.path);
+        if is_missing {
+            missing_ms = file.last_ms.max(missing_ms);
+            continue;
         }
         (reached, since_ms) = (file.first_seq, Some(file.first_ms));
         if is_wanted {
@@ -230,7 +236,8 @@ pub(super) fn covering(
         }
     }
     covering.reverse();
-    Ok(CoveringRowFiles { files: covering, since_ms: since_ms.filter(|_| reached > 0) })
+    let since_ms = since_ms.filter(|_| reached > 0).map(|since_ms| since_ms.max(missing_ms + 1));
+    Ok(CoveringRowFiles { files: covering, since_ms })
 }
 
 /// A file may be damaged, or retention may have just deleted it.
@@ -260,16 +267,24 @@ pub(super) fn retire(
     (days, most_bytes): (u32, u64),
 ) -> Result<(), StoreError> {
     let oldest_minute = if days > 0 { now_minute - i64::from(days) * DAY_MINUTES } else { i64::MAX };
-    let mut retire = connection.prepare_cached(
-        "DELETE FROM row_files WHERE end_minute <= ?1 OR first_seq IN (
+    let oldest_ms = oldest_minute.saturating_mul(MINUTE_MS);
+    let transaction = connection.unchecked_transaction()?;
+    let mut retire = transaction.prepare_cached(
+        "DELETE FROM row_files WHERE last_ms < ?1 OR first_seq IN (
             SELECT first_seq FROM (
                 SELECT first_seq, sum(bytes) OVER (ORDER BY first_seq DESC) AS total FROM row_files)
             WHERE total > ?2)
-         RETURNING first_seq",
+         RETURNING first_seq, last_ms",
     )?;
     let most_bytes = i64::try_from(most_bytes).unwrap_or(i64::MAX);
-    let retired = retire.query_map([oldest_minute, most_bytes], |row| row.get::<_, i64>(0))?;
-    for first_seq in retired.collect::<Result<Vec<_>, _>>()? {
+    let retired = retire.query_map([oldest_ms, most_bytes], |row| <(i64, i64)>::try_from(row))?;
+    let retired = retired.collect::<Result<Vec<_>, _>>()?;
+    drop(retire);
+    if let Some(until_ms) = retired.iter().map(|(_, last_ms)| *last_ms).max() {
+        transaction.execute("UPDATE retired_row_files SET until_ms = max(until_ms, ?1)", [until_ms])?;
+    }
+    transaction.commit()?;
+    for (first_seq, _) in retired {
         delete(&path(&data.join(ROWS_FOLDER), first_seq.cast_unsigned()))?;
     }
     Ok(())

@@ -191,9 +191,14 @@ const LAYOUTS: [&str; 12] = [
         first_seq INTEGER PRIMARY KEY, end_seq INTEGER NOT NULL, streams INTEGER NOT NULL, bytes INTEGER NOT NULL,
         first_ms INTEGER NOT NULL, first_minute INTEGER NOT NULL, end_minute INTEGER NOT NULL, gone BLOB NOT NULL);
 ",
-    // Earlier files lack the judgement of their streams.
+    // Earlier files lack the judgement of their streams. `until_ms`: the latest stream of all files that retention deleted.
     "
-    DELETE FROM row_files;
+    DROP TABLE row_files;
+    CREATE TABLE row_files (
+        first_seq INTEGER PRIMARY KEY, end_seq INTEGER NOT NULL, streams INTEGER NOT NULL, bytes INTEGER NOT NULL,
+        first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, gone BLOB NOT NULL);
+    CREATE TABLE retired_row_files (until_ms INTEGER NOT NULL);
+    INSERT INTO retired_row_files VALUES (0);
 ",
 ];
 

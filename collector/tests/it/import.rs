@@ -63,6 +63,30 @@ async fn imported_reports_count_at_the_time_of_their_arrival() {
 }
 
 #[tokio::test]
+async fn the_streams_of_the_last_hour_are_in_statistics_and_kept() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let now_ms = now_ms();
+    let hour_ms = 3_600_000;
+    let to_ms = now_ms / hour_ms * hour_ms;
+    // Before the last whole hour, at its first and last moment and within it, and after it.
+    let times = [to_ms - hour_ms - 1, to_ms - hour_ms, to_ms - hour_ms / 2, to_ms - 1, now_ms - 1];
+    let lines = (0..).zip(times).flat_map(|(n, at)| {
+        [line(&stream(2 * n, 500.0), at, "CH"), line(&stream(2 * n + 1, 900.0), at, "CH")]
+    });
+    let output = import(&data, &lines.collect::<Vec<_>>());
+    assert_eq!(answer(&output), json!({ "stored": 10, "refused": {} }));
+
+    let collector = started(&data);
+    let hour = collector.json("/v1/accounting").await["last_hour"].clone();
+    // Another hour may have ended since.
+    let (from, to) = (hour["from"].as_i64().unwrap(), hour["to"].as_i64().unwrap());
+    let expected = 2 * times.iter().filter(|at| (from..to).contains(at)).count();
+    assert_eq!(to - from, hour_ms);
+    assert_eq!((&hour["counted"], &hour["kept"]), (&json!(expected), &json!(expected)), "{hour}");
+}
+
+#[tokio::test]
 async fn a_file_that_is_imported_twice_counts_once() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");

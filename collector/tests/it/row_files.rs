@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use beacon::{Outcome, StreamReport};
 use collector::backup;
@@ -144,6 +146,47 @@ async fn files_that_a_crash_left_behind_are_deleted() {
     send(&collector, 121..221).await;
     until_files(&collector, 2).await;
     assert_eq!(exported(&collector).await, ((1..221).collect(), None));
+}
+
+#[tokio::test]
+async fn a_deleted_file_with_newer_streams_ends_what_is_known() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
+    // Older streams are imported after newer ones, so they are in later files.
+    let (newer_ms, older_ms) = (now_ms - 10 * 60_000, now_ms - 50 * 60_000);
+    let lines: String = (1..401_u128)
+        .map(|id| {
+            let mut line = serde_json::to_value(stream(id, 400.0)).unwrap();
+            line["received_ms"] = if id <= 200 { newer_ms } else { older_ms }.into();
+            format!("{line}\n")
+        })
+        .collect();
+    let file = folder.path().join("streams.jsonl");
+    fs::write(&file, lines).unwrap();
+    let mut import = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    assert!(import.arg("import").arg(&file).arg("--data").arg(&data).output().unwrap().status.success());
+    let with_bytes = |bytes| {
+        TestCollector::with(|config| {
+            config.data.clone_from(&data);
+            config.store.streams_kept = 20;
+            config.dedupe.ids = 20;
+            config.store.row_file_streams = 90;
+            config.store.row_files_bytes = bytes;
+        })
+    };
+    let collector = with_bytes(u64::MAX);
+    until_files(&collector, 4).await;
+    let (ids, since) = exported(&collector).await;
+    assert_eq!((ids.len(), since), (400, None));
+    let bytes: u64 = files(&collector).iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    drop(collector);
+
+    let collector = with_bytes(bytes - 1);
+    collector.until("/v1/summary", |_| files(&collector).len() < 4).await;
+    let (ids, since) = exported(&collector).await;
+    assert!(!ids.contains(&1) && ids.contains(&400), "the first file is gone: {ids:?}");
+    assert_eq!(since, Some(newer_ms + 1));
 }
 
 #[tokio::test]

@@ -115,6 +115,8 @@ impl Both {
             let later = ["revised", "duplicate", "stale"].map(|word| by_result.remove(word));
             let later: u64 = later.iter().flatten().filter_map(Value::as_u64).sum();
             by_result.insert("later".to_owned(), later.into());
+            // A cluster does not compare them.
+            books.as_object_mut()?.remove("last_hour");
             Some(books)
         };
         let alone = sum_up(self.alone.get("/v1/accounting").await?).context("books have reports")?;

@@ -44,6 +44,8 @@ export interface Accounting {
   beacons: BeaconAccounting;
   /** Unknown fields in valid reports, by site. The collector skips them. */
   ignored_fields: Record<string, number>;
+  /** Whether statistics and single streams agree. Absent in a cluster, and if not all reports of the hour are kept. */
+  last_hour?: LastHourAccounting | null;
   /** Reports that probes dropped before sending, by reason. */
   probe_dropped: Record<string, number>;
   probe_overhead: MeanProbeOverhead;
@@ -611,6 +613,16 @@ export interface KmAdjusted {
   p90_ms?: number | null;
   p95_ms?: number | null;
   p99_ms?: number | null;
+}
+
+/** Streams of the last whole hour. While a revision is stored, the two numbers can differ for a second. */
+export interface LastHourAccounting {
+  /** In the statistics. */
+  counted: number;
+  from: number;
+  /** With a report that can be read. */
+  kept: number;
+  to: number;
 }
 
 /** The current state of a filter. */
