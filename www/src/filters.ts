@@ -1,13 +1,10 @@
 /** The values of one dimension in a filter, and how the screen says them. */
 import type { Dimension } from "./api/api-types";
-import { DIMENSIONS, STREAM_DIMENSIONS } from "./api/dimensions";
+import { WINDOW_DIMENSIONS } from "./api/dimensions";
 import { humanize, valueLabel } from "./format";
 
-/** All dimensions: each filters every query, and the breakdown groups by it. */
-export const ALL_DIMENSIONS: readonly Dimension[] = [...DIMENSIONS, ...STREAM_DIMENSIONS];
-
 /** Whether windows are kept by the dimension. */
-export const isOfWindows = (name: Dimension): boolean => (DIMENSIONS as readonly string[]).includes(name);
+export const isOfWindows = (name: Dimension): boolean => (WINDOW_DIMENSIONS as readonly string[]).includes(name);
 
 /** Whether a stream must have one of the values, or none of them. */
 export type Relation = "is" | "is not";

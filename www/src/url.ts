@@ -2,8 +2,8 @@
 import type { Dimension, Filters, Outcome, SampleKind } from "./api/api-types";
 import type { Metric } from "./api/metrics";
 import { DEFECTS } from "./api/defects";
+import { DIMENSIONS } from "./api/dimensions";
 import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
-import { ALL_DIMENSIONS } from "./filters";
 import { DURATION_METRICS } from "./metric";
 
 export const OUTCOMES: readonly Outcome[] = [
@@ -65,7 +65,7 @@ export const DEFAULT_VIEW: View = {
 export function readView(search: string): View {
   const query = new URLSearchParams(search);
   const filters: Filters = {};
-  for (const dimension of ALL_DIMENSIONS) {
+  for (const dimension of DIMENSIONS) {
     const values = query.getAll(dimension).filter((value) => value !== "");
     if (values.length > 0) filters[dimension] = values;
   }
@@ -76,7 +76,7 @@ export function readView(search: string): View {
     metric: oneOf(DURATION_METRICS, query.get("metric")),
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
     compareTo: oneOf(COMPARISONS, query.get("compare_to")),
-    by: oneOf(ALL_DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
+    by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",
     outcome: oneOf(OUTCOMES, query.get("outcome")),
     defect: oneOf(DEFECTS, query.get("defect")),
@@ -89,7 +89,7 @@ export function readView(search: string): View {
 export function writeView(view: View): string {
   const isDefaultRange = !isFixed(view.range) && view.range === DEFAULT_VIEW.range;
   const query = new URLSearchParams(isDefaultRange ? {} : rangeQuery(view.range));
-  for (const dimension of ALL_DIMENSIONS) {
+  for (const dimension of DIMENSIONS) {
     for (const value of view.filters[dimension] ?? []) query.append(dimension, value);
   }
   if (view.metric) query.set("metric", view.metric);

@@ -41,14 +41,16 @@ fn dimensions() -> String {
     format!(
         "/** Generated from collector/src/aggregate by `cargo xtask generate`. */
 
-/** Dimensions that filter and group every query. */
-export const DIMENSIONS = [{}] as const;
-export type Dimension = (typeof DIMENSIONS)[number];
+/** Dimensions by which windows are kept. */
+export const WINDOW_DIMENSIONS = [{}] as const;
 
-/** Dimensions that only single streams have: the breakdown groups by them too. */
+/** Dimensions that only single streams have. */
 export const STREAM_DIMENSIONS = [
 {}] as const;
-export type GroupBy = Dimension | (typeof STREAM_DIMENSIONS)[number];
+
+/** All of them: each filters every query, and the breakdown groups by it. */
+export const DIMENSIONS = [...WINDOW_DIMENSIONS, ...STREAM_DIMENSIONS] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
 ",
         stored.join(", "),
         of_streams.concat()

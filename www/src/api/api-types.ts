@@ -1,5 +1,5 @@
 /** Types of the API as the screen uses them. `schemas.ts` is generated from the collector's OpenAPI document. */
-import type { GroupBy } from "./dimensions";
+import type { Dimension } from "./dimensions";
 import type { Quantiles, Slo, StreamReport, UseCaseTargets } from "./schemas";
 import type * as Schemas from "./schemas";
 
@@ -24,8 +24,7 @@ export type {
   TimeseriesPoint as SeriesPoint,
   VerdictLevel,
 } from "./schemas";
-/** Everything that a stream can be filtered or grouped by. */
-export type Dimension = GroupBy;
+export type { Dimension } from "./dimensions";
 export type { Range } from "./range";
 
 /** Values of each dimension as the API takes them: any of them, or all others if each begins with `!`. */

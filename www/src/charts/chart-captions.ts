@@ -10,7 +10,8 @@ import type {
 } from "../api/api-types";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { isFixed, type Range, type RangePreset } from "../api/range";
-import { ALL_DIMENSIONS, filterText } from "../filters";
+import { DIMENSIONS } from "../api/dimensions";
+import { filterText } from "../filters";
 import {
   count,
   dateTime,
@@ -42,7 +43,7 @@ export function rangeLabel(range: Range): string {
 
 /** Describes a view in one line. */
 export function describeView({ range, metric, filters }: Pick<View, "range" | "filters"> & { metric: Metric }): string {
-  const only = ALL_DIMENSIONS.flatMap((dimension) => {
+  const only = DIMENSIONS.flatMap((dimension) => {
     const values = filters[dimension];
     if (values === undefined) return [];
     const { subject, text } = filterText(dimension, values);

@@ -4,13 +4,14 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Group, Dimension } from "../api/api-types";
 import type { Result } from "../api/async-result";
+import { DIMENSIONS } from "../api/dimensions";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
 import { columnDuration, count, dateTime, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
-import { ALL_DIMENSIONS, isOfWindows } from "../filters";
+import { isOfWindows } from "../filters";
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { Term } from "../ui/term";
@@ -45,7 +46,7 @@ export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
         <label class="select">
           <span>By</span>
           <select value={by} data-by onChange={({ currentTarget }) => setGroupBy(currentTarget.value as Dimension)}>
-            {ALL_DIMENSIONS.map((one) => (
+            {DIMENSIONS.map((one) => (
               <option key={one} value={one}>
                 {humanize(one)}
               </option>

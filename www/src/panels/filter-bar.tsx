@@ -4,7 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Dimension, Group } from "../api/api-types";
 import { LOADING, toResult, type AsyncResult } from "../api/async-result";
 import { getBreakdown } from "../api/client";
-import { ALL_DIMENSIONS, filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../filters";
+import { DIMENSIONS } from "../api/dimensions";
+import { filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../filters";
 import { count, dateTime, humanize, isKnown, plural, valueLabel } from "../format";
 import { dashboardData, setFilters, view } from "../state";
 import { Icon } from "../ui/icon";
@@ -50,7 +51,7 @@ function FilterChips() {
     (next ?? document.querySelector<HTMLElement>(".filter-menu summary"))?.focus();
     removed.current = null;
   }, [filters]);
-  const set = ALL_DIMENSIONS.flatMap((dimension) => {
+  const set = DIMENSIONS.flatMap((dimension) => {
     const values = filters[dimension];
     return values === undefined ? [] : [{ dimension, ...filterText(dimension, values) }];
   });
@@ -89,7 +90,7 @@ function KeptSince() {
 
 function FilterPanel() {
   const { filters } = view.value;
-  const [dimension, setDimension] = useState<Dimension>(() => ALL_DIMENSIONS.find((one) => filters[one]) ?? "model");
+  const [dimension, setDimension] = useState<Dimension>(() => DIMENSIONS.find((one) => filters[one]) ?? "model");
   const chosen = filters[dimension] ?? [];
   const [relation, setRelation] = useState<Relation>(() => relationOf(chosen));
   const show = (next: Dimension) => {
@@ -106,7 +107,7 @@ function FilterPanel() {
         <label class="select">
           <span>Filter by</span>
           <select value={dimension} onChange={({ currentTarget }) => show(currentTarget.value as Dimension)}>
-            {ALL_DIMENSIONS.map((one) => (
+            {DIMENSIONS.map((one) => (
               <option key={one} value={one}>
                 {humanize(one)}
               </option>
