@@ -129,9 +129,19 @@ pub fn keeps_pace(report: &Value, targets: Targets) -> Option<bool> {
 pub fn label(report: &Value, dimension: &str) -> String {
     let said = match dimension {
         "model" => report["model"].as_str().or(report["response_model"].as_str()),
+        "release" | "route" | "browser" => report["page"][dimension].as_str(),
+        "server_source" => report["server"]["source"].as_str(),
+        "prompt_size" => report["input_tokens"].as_u64().map(prompt_size),
         other => report[other].as_str(),
     };
     said.unwrap_or("unknown").to_owned()
+}
+
+/// Classes of `docs/long-prompts.md`.
+fn prompt_size(input_tokens: u64) -> &'static str {
+    let classes = [(256, "up to 256"), (1_024, "257 to 1k"), (4_096, "1k to 4k"), (16_384, "4k to 16k")];
+    let class = classes.into_iter().find(|(most, _)| input_tokens <= *most);
+    class.map_or(if input_tokens <= 65_536 { "16k to 64k" } else { "above 64k" }, |(_, name)| name)
 }
 
 /// The values that a metric has in these reports, lowest first; those of gaps are the middles of their

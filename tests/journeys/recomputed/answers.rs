@@ -33,19 +33,27 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
     filters.push(vec![("use_case", "chat".to_owned()), ("use_case", "coding".to_owned())]);
     filters.push(vec![("use_case", "!chat".to_owned()), ("use_case", "!coding".to_owned())]);
     filters.push(vec![("country", "!unknown".to_owned()), ("use_case", "chat".to_owned())]);
+    filters.extend(of_single_streams(reports));
     for filter in &filters {
         check.summary(&Asked { filter, from: middle, to }).await?;
         check.summary(&Asked { filter, from, to }).await?;
     }
     let (everything, one_site) =
         (Asked { filter: &filters[0], from, to }, Asked { filter: &filters[1], from, to });
-    for asked in [&everything, &one_site] {
+    let not_one_browser = [("browser", "!firefox".to_owned()), ("outcome", "!timeout".to_owned())];
+    for asked in [&everything, &one_site, &Asked { filter: &not_one_browser, from, to }] {
         for metric in METRICS {
             check.histogram(asked, metric).await?;
             check.over_time(asked, metric).await?;
         }
-        for dimension in ["site", "use_case", "provider", "model", "country", "response_model"] {
-            check.breakdown(asked, dimension).await?;
+        for dimension in ["site", "use_case", "provider", "model", "country", "response_model"]
+            .into_iter()
+            .chain(STREAM_DIMENSIONS)
+        {
+            check.breakdown(asked, &[dimension]).await?;
+        }
+        for pair in [["model", "provider"], ["release", "browser"], ["use_case", "prompt_size"]] {
+            check.breakdown(asked, &pair).await?;
         }
         check.comparison(asked).await?;
         for wait in ["ttfv", "ttft"] {
@@ -61,6 +69,35 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
     }
     check.prometheus().await?;
     check.wrong.none()
+}
+
+/// Each value of each fact that only single streams tell, and some combinations of them.
+fn of_single_streams(reports: &[Value]) -> Vec<Vec<(&'static str, String)>> {
+    let all: Vec<_> = reports.iter().collect();
+    let dimensions = STREAM_DIMENSIONS.into_iter().chain(["outcome", "defect"]);
+    let known = dimensions.flat_map(|dimension| {
+        let words = by_word(&all, |report| labels(report, dimension));
+        words.into_keys().map(move |value| (dimension, value))
+    });
+    let known: Vec<_> = known.filter(|(name, value)| *name != "defect" || value != "unknown").collect();
+    let mut filters: Vec<_> = known.iter().map(|one| vec![one.clone()]).collect();
+    for at in 0..COMBINATIONS {
+        let (one, other) = (&known[at * 7 % known.len()], &known[(at * 11 + 5) % known.len()]);
+        let excluded = (other.0, format!("!{}", other.1));
+        if one.0 != other.0 {
+            filters.push(vec![one.clone(), if at % 2 == 0 { excluded } else { other.clone() }]);
+        }
+    }
+    filters
+}
+
+const STREAM_DIMENSIONS: [&str; 6] =
+    ["release", "route", "browser", "prompt_size", "finish_reason", "server_source"];
+const COMBINATIONS: usize = 30;
+
+/// The values of a report: it may have several defects.
+fn labels(report: &Value, dimension: &str) -> Vec<String> {
+    if dimension == "defect" { defects(report) } else { vec![label(report, dimension)] }
 }
 
 /// A period and a filter.
@@ -86,14 +123,14 @@ impl Asked<'_> {
 
 /// Whether a filter selects a report by one dimension: any of several values, or all but those after `!`.
 fn is_selected(report: &Value, dimension: &str, filter: &[(&str, String)]) -> bool {
-    let label = label(report, dimension);
+    let labels = labels(report, dimension);
     let values: Vec<_> =
         filter.iter().filter(|(name, _)| *name == dimension).map(|(_, value)| value).collect();
     let excluded: Vec<_> = values.iter().filter_map(|value| value.strip_prefix('!')).collect();
     if excluded.is_empty() {
-        values.iter().any(|value| **value == label)
+        values.iter().any(|value| labels.contains(value))
     } else {
-        !excluded.contains(&&*label)
+        !labels.iter().any(|label| excluded.contains(&&**label))
     }
 }
 
@@ -297,21 +334,27 @@ impl<'a> Check<'a> {
         self.table(&path, &answer["points"], &["wait_ms", "at_risk", "share", "lower", "upper"]).await
     }
 
-    async fn breakdown(&mut self, asked: &Asked<'_>, dimension: &str) -> Result<()> {
-        let path = format!("/v1/breakdown{}", asked.query(&format!("&by={dimension}&limit=500")));
+    /// By one dimension or two.
+    async fn breakdown(&mut self, asked: &Asked<'_>, dimensions: &[&str]) -> Result<()> {
+        let by: String = dimensions.iter().map(|dimension| format!("&by={dimension}")).collect();
+        let path = format!("/v1/breakdown{}", asked.query(&format!("{by}&limit=500")));
         let answer = self.collector.get(&path).await?;
         let reports = self.within(asked, asked.from, asked.to);
         let bad = |reports: &[&Value]| count(reports, |report| is_eligible(report) && !is_good(report));
-        let mut by_value = BTreeMap::<String, Vec<&Value>>::new();
+        let mut by_value = BTreeMap::<Vec<String>, Vec<&Value>>::new();
         for report in &reports {
-            by_value.entry(label(report, dimension)).or_default().push(report);
+            let values = dimensions.iter().map(|dimension| label(report, dimension)).collect();
+            by_value.entry(values).or_default().push(report);
         }
         let groups = answer["groups"].as_array().context("groups")?;
         self.wrong.exact(&format!("{path}: groups"), &groups.len().into(), by_value.len());
         for group in groups {
-            let value = group["value"].as_str().unwrap_or_default();
-            let of_it = by_value.remove(value).unwrap_or_default();
-            let place = format!("{path}: {value}");
+            let values_of: Vec<_> = [&group["value"], &group["and_value"]]
+                .into_iter()
+                .filter_map(|value| value.as_str().map(str::to_owned))
+                .collect();
+            let of_it = by_value.remove(&values_of).unwrap_or_default();
+            let place = format!("{path}: {values_of:?}");
             let (wrong, eligible) = (&mut self.wrong, count(&of_it, is_eligible));
             wrong.exact(&format!("{place}: streams"), &group["streams"], of_it.len());
             wrong.near(&format!("{place}: share"), &group["share"], share(of_it.len(), reports.len()));

@@ -33,9 +33,29 @@ impl MadeUp {
                 report[field] = json!(word);
             }
         }
+        self.add_page(&mut report);
         self.add_moments(&mut report);
         self.add_counts(&mut report);
         report
+    }
+
+    fn add_page(&mut self, report: &mut Value) {
+        let mut page = Map::new();
+        for (field, words) in [
+            ("browser", &["firefox", "chrome", "safari", ""][..]),
+            ("release", &["v41", "v42", "=1,\"2\"", ""]),
+            ("route", &["/chat/:id", "/search", ""]),
+        ] {
+            let word = self.one(words);
+            if !word.is_empty() {
+                page.insert(field.to_owned(), json!(word));
+            }
+        }
+        report["page"] = Value::Object(page);
+        let finish_reason = self.one(&["stop", "length", ""]);
+        if !finish_reason.is_empty() {
+            report["finish_reason"] = json!(finish_reason);
+        }
     }
 
     /// In order, as the door wants them.
@@ -62,7 +82,7 @@ impl MadeUp {
     }
 
     fn add_counts(&mut self, report: &mut Value) {
-        for (field, most) in [("input_tokens", 900), ("output_tokens", 300)] {
+        for (field, most) in [("input_tokens", 90_000), ("output_tokens", 300)] {
             if self.below(4) > 0 {
                 report[field] = json!(self.below(most));
             }
