@@ -47,7 +47,12 @@ impl StreamIndex {
 
     /// Number of streams of `filter` that are not finalized.
     pub(crate) fn open(&self, connection: &Connection, filter: &Filter) -> Result<u64, StoreError> {
-        Ok(self.of_open(connection, filter)?.len() as u64)
+        if filter.needs_streams() {
+            return Ok(self.of_open(connection, filter)?.len() as u64);
+        }
+        let series = series_in(connection, filter)?;
+        let streams = self.streams();
+        Ok(streams.open().filter(|stream| series.holds(stream.series)).count() as u64)
     }
 
     /// When the first report of each stream of `filter` arrived that is not finalized.
@@ -124,23 +129,30 @@ impl StreamIndex {
         (ms, now_ms): (i64, i64),
     ) -> Result<RecentActivity, StoreError> {
         let series = series_in(connection, filter)?;
-        let (remembered_ms, mut arrived) = {
-            let streams = self.streams();
-            let remembered_ms =
-                streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
-            let arrived = streams.arrived(now_ms - remembered_ms, now_ms);
-            let asked = arrived.filter(|stream| !stream.owned_by_peer() && series.holds(stream.series));
-            (remembered_ms, asked.copied().collect::<Vec<_>>())
-        };
-        self.retain(filter, &mut arrived, |stream| stream)?;
         let (mut ended, mut reports) = (BTreeMap::new(), 0_u64);
-        let rate_ms = RATE_MS.min(remembered_ms);
-        for stream in arrived {
+        let mut add = |stream: &Stream, rate_ms: i64| {
             reports += u64::from(stream.received_ms > now_ms - rate_ms);
             if stream.finalized.is_some() && !stream.superseded {
                 *ended.entry(stream.outcome.as_str()).or_default() += 1;
             }
-        }
+        };
+        let (remembered_ms, rate_ms, mut undecided) = {
+            let streams = self.streams();
+            let remembered_ms =
+                streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
+            let rate_ms = RATE_MS.min(remembered_ms);
+            let arrived = streams.arrived(now_ms - remembered_ms, now_ms);
+            let asked = arrived.filter(|stream| !stream.owned_by_peer() && series.holds(stream.series));
+            let mut undecided = Vec::new();
+            match filter.needs_streams() {
+                true => undecided.extend(asked.copied()),
+                // Not copied: there may be hundreds of thousands.
+                false => asked.for_each(|stream| add(stream, rate_ms)),
+            }
+            (remembered_ms, rate_ms, undecided)
+        };
+        self.retain(filter, &mut undecided, |stream| stream)?;
+        undecided.iter().for_each(|stream| add(stream, rate_ms));
         let per_second = reports as f64 * 1e3 / rate_ms.max(1) as f64;
         Ok(RecentActivity { ms: remembered_ms, ended, reports_per_second: Some(per_second) })
     }
