@@ -42,7 +42,7 @@ defects! {
     InvalidUtf8 = "invalid_utf8",
     /// A gap in the numbers of events.
     SequenceGap = "sequence_gap",
-    /// A numbered event that came before.
+    /// An event whose number was received before.
     Duplicate = "duplicate",
     /// A numbered event after a later one.
     Reordered = "reordered",

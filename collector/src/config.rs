@@ -227,9 +227,10 @@ pub struct Limits {
     pub providers: usize,
     /// Use cases per site. Default 20.
     pub use_cases: usize,
-    /// Combinations of the three per site. Default 2000.
+    /// Combinations of model, provider and use case per site. Default 2000.
     pub series: usize,
-    /// Combinations of the three with a country, per site, and as many of these with a response model. Default 2000.
+    /// Combinations of model, provider, use case and country per site. As many combinations of these four with a response
+    /// model have a place of their own. Default 2000.
     pub window_series: usize,
 }
 

@@ -10,7 +10,7 @@ impl TextKinds {
     pub(crate) const REASONING: Self = Self(2);
     pub(crate) const REFUSAL: Self = Self(4);
     pub(crate) const TOOL: Self = Self(8);
-    /// In a table only: the type of the event names the kind.
+    /// Only in tables: the kind follows from the type of the event.
     pub(crate) const BY_TYPE: Self = Self(16);
 
     pub(crate) fn any(self) -> bool {

@@ -28,6 +28,8 @@ enum Name {
     Query,
     /// The same queries answered by ClickHouse's engine.
     Cluster,
+    /// Queries that read a million single streams.
+    Streams,
     /// CPU time, memory and disk space per million streams.
     Capacity,
     /// Framing and parsing, compared with other libraries.
@@ -47,6 +49,16 @@ pub(crate) fn run_named(root: &Path, options: &Options) -> Result<()> {
         Name::Cluster => {
             tools::python_packages(root)?;
             collector(root, "bench-query", &["--cluster"], options.json)
+        }
+        Name::Streams => {
+            run(Command::new("cargo").current_dir(root).args([
+                "build",
+                "--release",
+                "-q",
+                "-p",
+                "demo-site",
+            ]))?;
+            collector(root, "bench-query", &["--streams"], options.json)
         }
         Name::Capacity => {
             tools::python_packages(root)?;

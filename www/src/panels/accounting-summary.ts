@@ -103,7 +103,7 @@ const RESULT_MEANINGS: Record<string, string> = {
   revised: "update of an existing stream",
   duplicate: "received twice, counted once",
   stale: "outdated, ignored",
-  late: "too late to replace the revision that counts",
+  late: "too late to replace the revision already counted",
   unreadable: "damaged in the journal",
 };
 

@@ -27,7 +27,7 @@ pub(crate) fn framing(stream: &Recorded) -> Vec<Vec<u8>> {
     cuts.map(|cut| [&[cut], stream.content_type.as_bytes(), b"\n", &stream.body].concat()).into()
 }
 
-/// The dialect's name and the body; and once more for it to be recognised.
+/// Two seeds: the body under the name of its dialect, and under `generic`, so that the dialect has to be recognised.
 pub(crate) fn dialects(stream: &Recorded) -> Vec<Vec<u8>> {
     let names = [stream.dialect.as_str(), "generic"];
     names.map(|name| [name.as_bytes(), b"\n", &stream.body].concat()).into()

@@ -23,7 +23,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// Completions have the same frames, but for the text in the choice itself.
 pub(super) const EVENT: &Schema = table! {
     "choices" => Take::Choice(CHOICE),
-    // Engines end an answer that broke off with an error object.
+    // If an answer breaks off, engines send an error object as its last event.
     "object" => Take::EventType,
     "id" => Take::Id,
     "model" => Take::Model,

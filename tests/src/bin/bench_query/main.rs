@@ -1,9 +1,10 @@
 //! How fast the collector answers over 30 days of 2,000 series, each with streams in every hour, and as many
 //! of them by country as it tells apart by default: from its own file, or, with `--cluster`, from ClickHouse's
-//! engine.
+//! engine. With `--streams`, over a million single streams of a day.
 
 mod cluster;
 mod history;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,8 +26,13 @@ async fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let is_asked = |name: &str| arguments.iter().any(|argument| argument == name);
-    let results =
-        if is_asked("--cluster") { cluster(folder.path()).await? } else { file(folder.path()).await? };
+    let results = if is_asked("--cluster") {
+        cluster(folder.path()).await?
+    } else if is_asked("--streams") {
+        single_streams(folder.path()).await?
+    } else {
+        file(folder.path()).await?
+    };
     if is_asked("--json") {
         println!("{}", results.json());
     } else {
@@ -63,6 +69,18 @@ async fn cluster(folder: &Path) -> Result<Results> {
     }
     collector.terminate().await?;
     Ok(Results { name: "cluster", rows, megabytes: month.megabytes().await? })
+}
+
+/// Answers from files of streams and from memory.
+async fn single_streams(folder: &Path) -> Result<Results> {
+    let day = streams::Day::make(folder).await?;
+    let collector = day.start().await?;
+    let mut rows = Vec::new();
+    for question in &OF_STREAMS {
+        rows.push(Row { question, times: vec![("warm", warm(&collector, question).await?)] });
+    }
+    collector.terminate().await?;
+    Ok(Results { name: "streams", rows, megabytes: day.megabytes()? })
 }
 
 /// What is asked, and how long it may take at the 95th percentile.
@@ -134,6 +152,28 @@ const QUESTIONS: [Question; 18] = [
     },
 ];
 
+const OF_STREAMS: [Question; 7] = [
+    Question { name: "by browser", path: "/v1/breakdown?range=24h&by=browser", limit_ms: 150.0 },
+    Question {
+        name: "by release and browser",
+        path: "/v1/breakdown?range=24h&by=release&by=browser",
+        limit_ms: 150.0,
+    },
+    Question {
+        name: "by model, of a browser",
+        path: "/v1/breakdown?range=24h&by=model&browser=firefox",
+        limit_ms: 150.0,
+    },
+    Question { name: "summary of a browser", path: "/v1/summary?range=24h&browser=firefox", limit_ms: 150.0 },
+    Question {
+        name: "time series of a browser",
+        path: "/v1/timeseries?range=24h&browser=firefox",
+        limit_ms: 150.0,
+    },
+    Question { name: "by browser, one hour", path: "/v1/breakdown?range=1h&by=browser", limit_ms: 150.0 },
+    Question { name: "what slow streams have in common", path: "/v1/explain?range=24h", limit_ms: 150.0 },
+];
+
 struct Row {
     question: &'static Question,
     /// Under one circumstance and another.
@@ -199,7 +239,10 @@ impl Times {
 
 impl Results {
     fn print(&self) {
-        println!("{SERIES} series in every hour of {DAYS} days: {:.0} MB", self.megabytes);
+        match self.name {
+            "streams" => println!("{} streams of a day: {:.0} MB of files", streams::STREAMS, self.megabytes),
+            _ => println!("{SERIES} series in every hour of {DAYS} days: {:.0} MB", self.megabytes),
+        }
         let Some(first) = self.rows.first() else { return };
         let columns: Vec<_> =
             first.times.iter().flat_map(|(name, _)| ["p50", "p95"].map(|q| format!("{name} {q}"))).collect();
