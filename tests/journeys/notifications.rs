@@ -1,6 +1,7 @@
 //! Notifications about alerts: a real collector over restarts, and a real receiver.
 
 use std::path::Path;
+use std::process::Output;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use tokio::sync::Mutex;
 async fn an_alert_sends_one_start_and_one_end_over_restarts() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let receiver = Webhook::listen().await?;
-    let config = write_config(folder.path(), &receiver.url)?;
+    let config = write_config(folder.path(), WEBHOOK, &receiver.url)?;
     let data = folder.path().join("data");
     let start =
         async |ago: Duration| Collector::start_earlier_with(&data, ago, 1, &["--config", &config]).await;
@@ -66,7 +67,7 @@ async fn exactly_one_collector_of_a_cluster_sends() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
     let receiver = Webhook::listen().await?;
-    let config = write_config(folder.path(), &receiver.url)?;
+    let config = write_config(folder.path(), WEBHOOK, &receiver.url)?;
     let store = format!("\n[store.clickhouse]\nurl = \"{}\"\npublish_seconds = 1\n", clickhouse.url);
     std::fs::write(&config, std::fs::read_to_string(&config)? + &store)?;
     let start = async |name: &str, ago: Duration| {
@@ -104,19 +105,15 @@ async fn exactly_one_collector_of_a_cluster_sends() -> Result<()> {
 async fn a_test_message_reaches_the_receiver_and_the_exit_code() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let receiver = Webhook::listen().await?;
-    let config = write_config(folder.path(), &receiver.url)?;
-    let test = async |config: &str| {
-        let arguments = ["notify", "--test", "--config", config];
-        Command::new(binary("llm-rum")).args(arguments).output().await
-    };
-    let tested = test(&config).await?;
+    let config = write_config(folder.path(), WEBHOOK, &receiver.url)?;
+    let tested = send_test(&config).await?;
     ensure!(tested.status.success(), "{tested:?}");
     ensure!(String::from_utf8_lossy(&tested.stdout) == "notify[0] (webhook): sent\n", "{tested:?}");
     receiver.has_messages(1).await?;
     ensure!(receiver.messages.lock().await[0]["type"] == "alert.test");
 
-    let closed = write_config(folder.path(), "http://127.0.0.1:1/SECRET")?;
-    let tested = test(&closed).await?;
+    let closed = write_config(folder.path(), WEBHOOK, "http://127.0.0.1:1/SECRET")?;
+    let tested = send_test(&closed).await?;
     let told =
         format!("{}{}", String::from_utf8_lossy(&tested.stdout), String::from_utf8_lossy(&tested.stderr));
     ensure!(tested.status.code() == Some(1) && told.contains("cannot reach the receiver"), "{told}");
@@ -124,15 +121,18 @@ async fn a_test_message_reaches_the_receiver_and_the_exit_code() -> Result<()> {
     Ok(())
 }
 
+async fn send_test(config: &str) -> Result<Output> {
+    let arguments = ["notify", "--test", "--config", config];
+    Ok(Command::new(binary("llm-rum")).args(arguments).output().await?)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_reaches_the_server_of_its_receiver() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let path = folder.path().join("llm-rum.toml");
-    std::fs::write(&path, MAIL.replace("SERVER", &listener.local_addr()?.to_string()))?;
+    let config = write_config(folder.path(), MAIL, &listener.local_addr()?.to_string())?;
     let server = tokio::spawn(take_mail(listener));
-    let arguments = ["notify", "--test", "--config", path.to_str().context("a temporary path is text")?];
-    let tested = Command::new(binary("llm-rum")).args(arguments).output().await?;
+    let tested = send_test(&config).await?;
     ensure!(tested.status.success(), "{tested:?}");
     let mail = server.await??;
     for line in [
@@ -194,9 +194,9 @@ fn failures() -> Batch {
     Batch { reports: (0..100).map(of).collect() }
 }
 
-fn write_config(folder: &Path, url: &str) -> Result<String> {
+fn write_config(folder: &Path, receiver: &str, url: &str) -> Result<String> {
     let path = folder.join("llm-rum.toml");
-    std::fs::write(&path, CONFIG.replace("URL", url))?;
+    std::fs::write(&path, SITE.to_owned() + &receiver.replace("URL", url))?;
     Ok(path.to_str().context("a temporary path is text")?.to_owned())
 }
 
@@ -238,14 +238,16 @@ async fn take(
 
 const HOUR: Duration = Duration::from_hours(1);
 
-const CONFIG: &str = r#"
+const SITE: &str = r#"
     public_url = "https://rum.example"
 
     [[sites]]
     name = "demo"
     keys = ["demo"]
     origins = ["https://demo.example"]
+"#;
 
+const WEBHOOK: &str = r#"
     [[notify]]
     kind = "webhook"
     url = "URL"
@@ -254,16 +256,9 @@ const CONFIG: &str = r#"
 "#;
 
 const MAIL: &str = r#"
-    public_url = "https://rum.example"
-
-    [[sites]]
-    name = "demo"
-    keys = ["demo"]
-    origins = ["https://demo.example"]
-
     [[notify]]
     kind = "email"
-    url = "smtp://SERVER"
+    url = "smtp://URL"
     from = "rum@example.org"
     to = ["oncall@example.org", "second@example.org"]
 "#;

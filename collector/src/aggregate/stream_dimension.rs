@@ -15,7 +15,7 @@ pub(crate) struct StreamDimension {
     pub(crate) is_reason: bool,
 }
 
-/// All of them.
+/// In the order of the API's parameters.
 pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 14] = [
     reason("release", &["page_release"], |report| report.page.as_ref()?.release.as_deref()),
     reason("route", &["page_route"], |report| report.page.as_ref()?.route.as_deref()),

@@ -72,7 +72,7 @@ pub(crate) async fn abandonment(
 ) -> Result<Response, ApiError> {
     let AbandonmentQuery { range, filter, metric: WaitMetric { metric, censored }, format } = query;
     let range = range.at_present(&state);
-    let asked = filter.clone();
+    let needs_streams = filter.needs_streams();
     let read_all = move |store: &Backend<'_>| {
         let mut all = WindowStats::default();
         let metrics = metric.with_censored();
@@ -80,7 +80,7 @@ pub(crate) async fn abandonment(
         Ok(all)
     };
     let all = state.reader.run(read_all).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
+    let range = range.with_kept_since(&state, needs_streams).await?;
     let of = |metric| all.histogram(metric);
     let (reached, abandoned, failed) = (of(metric), of(censored.abandoned), of(censored.failed));
     let curve = CensoredWaits::new(abandoned, [reached, failed]).curve(FOUR_INTO_ONE);

@@ -124,21 +124,16 @@ pub(crate) async fn breakdown(
             |store| by_use_case(store, range, &filter),
         )
     };
-    let ((now, earlier), by_use_case) = state.reader.run(read_all).await?;
-    let kept = async |range: Range| match grouping {
-        Grouping { by: GroupBy::Windows(_), and_by: None | Some(GroupBy::Windows(_)) } => {
-            range.with_kept_since(&state, &asked).await
+    let ((now, before), by_use_case) = state.reader.run(read_all).await?;
+    let needs_streams = asked.needs_streams() || grouping.needs_streams();
+    let earlier = match compare_to {
+        Some(period) if range.earlier(period).with_kept_since(&state, needs_streams).await?.is_complete() => {
+            before
         }
-        _ => range.with_kept_streams_since(&state).await,
+        _ => None,
     };
-    let before = match compare_to {
-        Some(period) => Some(kept(range.earlier(period)).await?),
-        None => None,
-    };
-    let range = kept(range).await?;
+    let range = range.with_kept_since(&state, needs_streams).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    // A part of a period is no period to compare with.
-    let earlier = earlier.filter(|_| before.is_some_and(|before| !before.is_incomplete()));
     let mut groups = groups(&now, earlier.as_ref(), metric);
     let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);

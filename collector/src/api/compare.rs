@@ -87,7 +87,7 @@ pub(crate) async fn compare(
 ) -> Result<Response, ApiError> {
     let ComparisonQuery { range, filter, step, since, format } = query;
     let (range, step_ms) = range.at_present(&state).in_steps(step, None)?;
-    let asked = filter.clone();
+    let needs_streams = filter.needs_streams();
     let read_steps = move |store: &Backend<'_>| {
         let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
         store.windows(
@@ -99,7 +99,7 @@ pub(crate) async fn compare(
         Ok(steps)
     };
     let steps = state.reader.run(read_steps).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
+    let range = range.with_kept_since(&state, needs_streams).await?;
     let mut all = WindowStats::default();
     for step in &steps {
         all.merge(step);

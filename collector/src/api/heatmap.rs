@@ -75,7 +75,7 @@ pub(crate) async fn heatmap(
         store.both(steps, |store| by_use_case(store, range, &filter))
     };
     let (steps, by_use_case) = state.reader.run(read_all).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
+    let range = range.with_kept_since(&state, asked.needs_streams()).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let (buckets, columns) = columns(&steps);
     let buckets = buckets.iter().map(|bucket| BucketOf::new(metric.definition().unit, bucket)).collect();

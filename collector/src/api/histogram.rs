@@ -34,7 +34,7 @@ pub(crate) struct Spread {
     targets: TargetsInView,
     /// Buckets with values, lowest first.
     buckets: Vec<BucketOf>,
-    /// The distribution in the comparison period. Absent unless requested.
+    /// The distribution in the comparison period. Absent unless requested, and if streams of that period are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier: Option<Earlier>,
 }
@@ -93,18 +93,17 @@ pub(crate) async fn histogram(
         )
     };
     let ((all, earlier), by_use_case) = state.reader.run(read_all).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
+    let range = range.with_kept_since(&state, asked.needs_streams()).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let unit = metric.definition().unit;
     let buckets_of =
         |stats: &WindowStats| coarse(stats.histogram(metric)).map(|b| BucketOf::new(unit, &b)).collect();
     let (quantiles, buckets) = (Quantiles::of(&all, metric), buckets_of(&all));
     let earlier = match earlier {
-        Some((range, all)) => {
-            let range = range.with_kept_since(&state, &asked).await?;
+        Some((range, all)) if range.with_kept_since(&state, asked.needs_streams()).await?.is_complete() => {
             Some(Earlier { range, quantiles: Quantiles::of(&all, metric), buckets: buckets_of(&all) })
         }
-        None => None,
+        _ => None,
     };
     let spread = Spread { range, metric, quantiles, targets, buckets, earlier };
     Ok(csv::answer(format, spread))

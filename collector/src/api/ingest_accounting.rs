@@ -31,7 +31,7 @@ pub(crate) struct Accounting {
     beacons: Beacons,
     reports: Reports,
     streams: Streams,
-    /// Whether statistics and single streams agree. Absent in a cluster, and if not all reports of the hour are kept.
+    /// Whether statistics and single streams agree. Absent in a cluster, and if not all reports of the hour are kept or read.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_hour: Option<LastHour>,
     /// Reports that probes dropped before sending, by reason.
@@ -186,15 +186,13 @@ impl LastHour {
         let windows = WindowsQuery { filter: &filter, minutes, longest: 60, metrics: &[] };
         store.windows(&windows, |_, stats| hour.counted += stats.streams())?;
         let mut since_ms = None;
+        // Nothing of the reports is read but that they can be read.
         let fields = FieldsRead::Only(BTreeSet::new());
-        let kept = KeptQuery { filter: &filter, minutes, most_in_files: MOST_IN_FILES, fields };
+        let kept = KeptQuery { fields, ..KeptQuery::of_statistics(&windows, []) };
         store.each_kept(kept, |since| since_ms = since, |_| hour.kept += 1)?;
         Ok(since_ms.is_none_or(|since_ms| since_ms <= from).then_some(hour))
     }
 }
-
-/// An hour with more streams in files is not compared: reading it would take long.
-const MOST_IN_FILES: u64 = 500_000;
 
 fn by_word(counts: &Counts, kind: Kind) -> BTreeMap<String, u64> {
     counts.iter(kind).map(|(key, count)| (key.word.clone(), count)).collect()

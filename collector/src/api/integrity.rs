@@ -84,7 +84,7 @@ pub(crate) async fn integrity(
         store.both(steps, |store| by_use_case(store, range, &filter))
     };
     let (steps, by_use_case) = state.reader.run(read_all).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
+    let range = range.with_kept_since(&state, asked.needs_streams()).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut all = WindowStats::default();
     steps.iter().for_each(|step| all.merge(step));

@@ -288,6 +288,13 @@ pub(super) struct Grouping {
     pub(super) and_by: Option<GroupBy>,
 }
 
+impl Grouping {
+    /// Whether windows do not have one of the dimensions.
+    pub(super) fn needs_streams(self) -> bool {
+        [Some(self.by), self.and_by].iter().flatten().any(|by| matches!(by, GroupBy::Streams(_)))
+    }
+}
+
 impl FromQuery for Grouping {
     fn openapi() -> Vec<Value> {
         let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();

@@ -69,7 +69,7 @@ pub(crate) async fn phases(
 ) -> Result<Response, ApiError> {
     let PhasesQuery { range, filter, format } = query;
     let range = range.at_present(&state);
-    let asked = filter.clone();
+    let needs_streams = filter.needs_streams();
     let read = move |store: &Backend<'_>| {
         let mut stats = WindowStats::default();
         let metrics = PHASES.into_iter().map(|(_, metric)| metric);
@@ -78,7 +78,7 @@ pub(crate) async fn phases(
         Ok(stats)
     };
     let stats = state.reader.run(read).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
+    let range = range.with_kept_since(&state, needs_streams).await?;
     let of = |(phase, metric)| Phase { phase, percentiles: Percentiles::of(&stats, metric) };
     let phases = Phases {
         range,

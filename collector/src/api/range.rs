@@ -35,8 +35,8 @@ pub(super) struct Range {
     pub(super) from_ms: i64,
     #[serde(rename = "to")]
     pub(super) to_ms: i64,
-    /// Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-    /// reports are not all kept. Absent if all are.
+    /// Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended before
+    /// this time are not all counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_since_ms: Option<i64>,
     /// Start of the first step, which may be before the start of the range.
@@ -188,14 +188,16 @@ impl Range {
         (self.from_ms / MINUTE_MS, self.to_ms / MINUTE_MS)
     }
 
-    /// The same range, with the time since which an answer about it has all streams: a filter may need reports, and those
-    /// are not kept for ever. Asked after the answer was read, because that time moves on.
-    pub(super) async fn with_kept_since(self, state: &ApiState, filter: &Filter) -> Result<Self, ApiError> {
-        if filter.needs_streams() { self.with_kept_streams_since(state).await } else { Ok(self) }
-    }
-
-    /// The same, if the question needs reports whatever its filter is.
-    pub(super) async fn with_kept_streams_since(self, state: &ApiState) -> Result<Self, ApiError> {
+    /// The same range, with the time since which an answer that needs single streams has all of them: reports are not kept
+    /// for ever. Asked after the answer was read, because that time moves on.
+    pub(super) async fn with_kept_since(
+        self,
+        state: &ApiState,
+        needs_streams: bool,
+    ) -> Result<Self, ApiError> {
+        if !needs_streams {
+            return Ok(self);
+        }
         let since_ms = state.reader.run(move |store| store.kept_since_ms(self.minutes())).await?;
         Ok(self.kept_since(since_ms))
     }
@@ -235,9 +237,9 @@ impl Range {
         (self.to_ms.min(self.now_ms) - from_ms).max(1) as f64 / 1e3
     }
 
-    /// Whether some streams of the range are missing in the answer.
-    pub(super) const fn is_incomplete(self) -> bool {
-        self.kept_since_ms.is_some()
+    /// Whether an answer about this period has all its streams. Nothing is compared with a part of a period.
+    pub(super) const fn is_complete(self) -> bool {
+        self.kept_since_ms.is_none()
     }
 
     /// Seconds of a step's part of the range that have passed, at least one: a step that has only just begun would have

@@ -113,7 +113,7 @@ pub(crate) async fn slo(
     let period = newest(i64::from(days) * DAY_MINUTES);
     let waits: Vec<_> = targets.targets.wait().map(|(metric, _)| metric).into_iter().collect();
     let lately = ALERT_WINDOWS.map(newest);
-    let asked = filter.clone();
+    let needs_streams = filter.needs_streams();
     let read_all = move |store: &Backend<'_>| {
         let sum = |store: &Backend<'_>, range: Range| {
             let mut sum = WindowStats::default();
@@ -131,7 +131,7 @@ pub(crate) async fn slo(
         store.both(by_day, |store| store.each(lately, sum))
     };
     let (by_day, lately) = state.reader.run(read_all).await?;
-    let period = period.with_kept_since(&state, &asked).await?;
+    let period = period.with_kept_since(&state, needs_streams).await?;
     let objectives = Objective::ALL.into_iter().filter_map(|objective| {
         let sli = |stats: &WindowStats| objective.sli(stats, &targets.targets);
         let by_day = by_day.iter().map(|(day, stats)| (*day, sli(stats))).collect();

@@ -100,10 +100,9 @@ pub(crate) async fn summary(
         move |store: &Backend<'_>| Read::from(&state, store, (range, earlier), &filter)
     };
     let Read { groups, judgements, mut before, open, overflow } = state.reader.run(read).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
-    let earlier = earlier.with_kept_since(&state, &asked).await?;
-    if earlier.is_incomplete() {
-        // A part of a period is no period to compare with.
+    let range = range.with_kept_since(&state, asked.needs_streams()).await?;
+    let earlier = earlier.with_kept_since(&state, asked.needs_streams()).await?;
+    if !earlier.is_complete() {
         before = WindowStats::default();
     }
     let mut by_use_case = BTreeMap::<String, WindowStats>::new();

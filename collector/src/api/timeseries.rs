@@ -35,7 +35,8 @@ pub(crate) struct Timeseries {
     #[serde(flatten)]
     targets: TargetsInView,
     points: Vec<Point>,
-    /// Points of the comparison period, one per point of the range. Absent unless requested.
+    /// Points of the comparison period, one per point of the range. Absent unless requested, and if streams of that period
+    /// are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier: Option<Vec<Point>>,
 }
@@ -98,8 +99,12 @@ pub(crate) async fn timeseries(
             },
         )
     };
-    let ((steps, earlier), (by_use_case, open_since_ms)) = state.reader.run(read_all).await?;
-    let range = range.with_kept_since(&state, &asked).await?;
+    let ((steps, before), (by_use_case, open_since_ms)) = state.reader.run(read_all).await?;
+    let earlier = match earlier {
+        Some(period) if period.with_kept_since(&state, asked.needs_streams()).await?.is_complete() => before,
+        _ => None,
+    };
+    let range = range.with_kept_since(&state, asked.needs_streams()).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
     let points = |mut steps: Steps| {

@@ -1,5 +1,5 @@
-//! Reads the streams of a Parquet file that this collector has written, of this version or another: a column that the
-//! file lacks is absent, and one that this version does not know is ignored.
+//! Reads the streams of Parquet files that this collector has written, of this version or another: a field that a file
+//! lacks is absent, and a column that this version does not know is ignored.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;

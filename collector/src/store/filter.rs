@@ -45,7 +45,7 @@ impl Selection {
         }
     }
 
-    /// Whether a stream with these values is selected. One with none of the excluded values is.
+    /// Whether a stream that has all these values is selected: if one of them is, or if none of them is excluded.
     fn contains_any_of<'a>(&self, mut values: impl Iterator<Item = &'a str>) -> bool {
         match self {
             Self::All => true,

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 use crate::harness::{TestCollector, stream};
 
-fn import(data: &Path, lines: &[Value]) -> Output {
+/// Runs the command over a file with these lines.
+pub(crate) fn import(data: &Path, lines: &[Value]) -> Output {
     let file = data.with_extension("jsonl");
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     std::fs::write(&file, text).unwrap();
@@ -27,12 +28,12 @@ fn answer(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
 
 /// A line as `/v1/streams` lists it.
-fn line(report: &StreamReport, received_ms: i64, country: &str) -> Value {
+pub(crate) fn line(report: &StreamReport, received_ms: i64, country: &str) -> Value {
     let mut line = serde_json::to_value(report).unwrap();
     line["received_ms"] = json!(received_ms);
     line["country"] = json!(country);

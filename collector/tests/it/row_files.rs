@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use beacon::{Outcome, StreamReport};
 use collector::backup;
@@ -12,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{TestCollector, stream};
+use crate::import::{import, line, now_ms};
 
 /// Memory lists the newest 20 streams and those that do not fill a file of 90.
 fn collector() -> TestCollector {
@@ -152,20 +151,11 @@ async fn files_that_a_crash_left_behind_are_deleted() {
 async fn a_deleted_file_with_newer_streams_ends_what_is_known() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
-    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     // Older streams are imported after newer ones, so they are in later files.
-    let (newer_ms, older_ms) = (now_ms - 10 * 60_000, now_ms - 50 * 60_000);
-    let lines: String = (1..401_u128)
-        .map(|id| {
-            let mut line = serde_json::to_value(stream(id, 400.0)).unwrap();
-            line["received_ms"] = if id <= 200 { newer_ms } else { older_ms }.into();
-            format!("{line}\n")
-        })
-        .collect();
-    let file = folder.path().join("streams.jsonl");
-    fs::write(&file, lines).unwrap();
-    let mut import = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
-    assert!(import.arg("import").arg(&file).arg("--data").arg(&data).output().unwrap().status.success());
+    let (newer_ms, older_ms) = (now_ms() - 10 * 60_000, now_ms() - 50 * 60_000);
+    let received_ms = |id| if id <= 200 { newer_ms } else { older_ms };
+    let lines = (1..401).map(|id| line(&stream(id, 400.0), received_ms(id), "CH"));
+    assert!(import(&data, &lines.collect::<Vec<_>>()).status.success());
     let with_bytes = |bytes| {
         TestCollector::with(|config| {
             config.data.clone_from(&data);

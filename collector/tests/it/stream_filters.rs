@@ -2,8 +2,10 @@
 
 use beacon::{Defect, NetworkTiming, Outcome, Page, PageLifecycle, ServerTiming, StreamReport};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::harness::{TestCollector, stream};
+use crate::import::{import, line, now_ms};
 
 /// The use case of each stream follows from its browser, so that windows can select the same streams.
 fn report(id: u128) -> StreamReport {
@@ -44,6 +46,12 @@ fn server() -> ServerTiming {
     ServerTiming { source: "vllm".into(), ..ServerTiming::default() }
 }
 
+async fn send(collector: &TestCollector, count: u128) {
+    for batch in (1..=count).map(report).collect::<Vec<_>>().chunks(50) {
+        collector.report(batch).await;
+    }
+}
+
 /// Streams in files and in memory.
 async fn counted() -> TestCollector {
     let collector = TestCollector::with(|config| {
@@ -51,10 +59,7 @@ async fn counted() -> TestCollector {
         config.dedupe.ids = 20;
         config.store.row_file_streams = 90;
     });
-    let reports: Vec<_> = (1..=300).map(report).collect();
-    for batch in reports.chunks(50) {
-        collector.report(batch).await;
-    }
+    send(&collector, 300).await;
     let folder = collector.config.data.join("streams");
     let files = || {
         std::fs::read_dir(&folder).unwrap().filter(|entry| {
@@ -209,19 +214,40 @@ async fn an_answer_says_since_when_it_has_all_streams() {
         config.dedupe.ids = 100;
         config.store.row_files_days = 0;
     });
-    let reports: Vec<_> = (1..=400).map(report).collect();
-    for batch in reports.chunks(100) {
-        collector.report(batch).await;
-    }
+    send(&collector, 400).await;
     let question = "/v1/timeseries?browser=firefox";
     let answer = collector.until(question, |answer| answer["kept_since_ms"].is_i64()).await;
     assert!(answer["kept_since_ms"].as_i64() > answer["from"].as_i64(), "{answer}");
-    // Before the first of these streams there was nothing, but that is not known any more.
-    let summary = collector.json("/v1/summary?browser=firefox").await;
-    assert!(summary["kept_since_ms"].is_i64() && summary["previous"]["kept_since_ms"].is_i64(), "{summary}");
-    assert_eq!(summary["previous"]["streams"], 0);
-    let grouped = collector.json("/v1/breakdown?by=browser&compare_to=previous").await;
-    assert!(grouped["kept_since_ms"].is_i64() && grouped["groups"][0]["earlier"].is_null(), "{grouped}");
     let of_windows = collector.json("/v1/timeseries?use_case=agent").await;
     assert_eq!(of_windows["kept_since_ms"], Value::Null, "{of_windows}");
+}
+
+#[tokio::test]
+async fn nothing_is_compared_with_a_part_of_a_period() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    // Of the hour before, only the later streams are kept.
+    let minutes_ago = |id| if id <= 300 { 90 } else { 10 };
+    let lines = (1..=340).map(|id| line(&report(id), now_ms() - minutes_ago(id) * 60_000, "CH"));
+    assert!(import(&data, &lines.collect::<Vec<_>>()).status.success());
+    let collector = TestCollector::with(|config| {
+        config.data.clone_from(&data);
+        config.store.streams_kept = 50;
+        config.dedupe.ids = 100;
+        config.store.row_files_days = 0;
+    });
+    let is_partly_kept = |answer: &Value| answer["previous"]["kept_since_ms"].is_i64();
+    let summary = collector.until("/v1/summary?browser=firefox", is_partly_kept).await;
+    assert_eq!((&summary["streams"], &summary["kept_since_ms"]), (&13.into(), &Value::Null));
+    assert_eq!(summary["previous"]["streams"], 0, "{summary}");
+    for (of_streams, of_windows, earlier) in [
+        ("breakdown?by=browser", "breakdown?by=model", "/groups/0/earlier"),
+        ("histogram?browser=firefox", "histogram?metric=ttfv", "/earlier"),
+        ("timeseries?browser=firefox", "timeseries?metric=ttfv", "/earlier"),
+    ] {
+        for (question, is_compared) in [(of_streams, false), (of_windows, true)] {
+            let answer = collector.json(&format!("/v1/{question}&compare_to=previous")).await;
+            assert_eq!(answer.pointer(earlier).is_some(), is_compared, "{question}: {answer}");
+        }
+    }
 }

@@ -13,8 +13,8 @@ export interface Abandonment {
   failed_before: number;
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   metric: WaitMetric;
@@ -44,7 +44,10 @@ export interface Accounting {
   beacons: BeaconAccounting;
   /** Unknown fields in valid reports, by site. The collector skips them. */
   ignored_fields: Record<string, number>;
-  /** Whether statistics and single streams agree. Absent in a cluster, and if not all reports of the hour are kept. */
+  /**
+   * Whether statistics and single streams agree. Absent in a cluster, and if not all reports of the hour are kept or
+   * read.
+   */
   last_hour?: LastHourAccounting | null;
   /** Reports that probes dropped before sending, by reason. */
   probe_dropped: Record<string, number>;
@@ -119,8 +122,8 @@ export interface Breakdown {
   /** Most streams first. */
   groups: Group[];
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   metric: Metric;
@@ -196,8 +199,8 @@ export interface Comparison {
   client: Quantiles;
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   matched: number;
@@ -272,8 +275,8 @@ export interface EarlierHistogram {
    */
   intervals?: Intervals | null;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
@@ -326,8 +329,8 @@ export interface Explanation {
   findings: Finding[];
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   of: Affected;
@@ -472,8 +475,8 @@ export interface Heatmap {
   buckets: Bucket[];
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   metric: Metric;
@@ -501,7 +504,7 @@ export interface HeatmapPoint {
 export interface Histogram {
   /** Buckets with values, lowest first. */
   buckets: Bucket[];
-  /** The distribution in the comparison period. Absent unless requested. */
+  /** The distribution in the comparison period. Absent unless requested, and if streams of that period are missing. */
   earlier?: EarlierHistogram | null;
   from: number;
   /**
@@ -510,8 +513,8 @@ export interface Histogram {
    */
   intervals?: Intervals | null;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
@@ -546,8 +549,8 @@ export interface Integrity {
   /** Intact streams as a share of the eligible streams. */
   integrity: Ratio;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   /** Streams by outcome; only outcomes that occurred. */
@@ -630,8 +633,8 @@ export interface Live {
   ended: Ended;
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   /** Streams with a report that are not finalized. */
@@ -730,8 +733,8 @@ export type PhaseName =
 export interface Phases {
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   /** In the order of the wait. A phase that no stream tells has `n` 0. */
@@ -751,8 +754,8 @@ export interface Previous {
   goodput: Ratio;
   integrity: Ratio;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   output_rate: Quantiles;
@@ -858,8 +861,8 @@ export interface ReleaseComparison {
 export interface Releases {
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   /** The newest by their first stream, at most 50. */
@@ -899,8 +902,8 @@ export interface Slo {
   days: number;
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   /** Absent if no site is chosen and none has streams. */
@@ -1172,8 +1175,8 @@ export interface Summary {
   integrity: Ratio;
   inter_chunk_latency: Quantiles;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   open: number;
@@ -1248,12 +1251,15 @@ export interface Throughput {
 
 /** A metric over time. */
 export interface Timeseries {
-  /** Points of the comparison period, one per point of the range. Absent unless requested. */
+  /**
+   * Points of the comparison period, one per point of the range. Absent unless requested, and if streams of that period
+   * are missing.
+   */
   earlier?: TimeseriesPoint[] | null;
   from: number;
   /**
-   * Only if the query reads single streams: those that ended before this time are not all in the answer, because their
-   * reports are not all kept. Absent if all are.
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
    */
   kept_since_ms?: number | null;
   metric: Metric;

@@ -1,4 +1,6 @@
 /** Counts of each outcome and each defect, with its meaning. */
+import type { ComponentChildren } from "preact";
+
 import type { Outcome, Summary } from "../api/api-types";
 import { DEFECT_MEANINGS } from "../api/defects";
 import { GLOSSARY } from "../api/glossary";
@@ -41,23 +43,12 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
 
 function OutcomeLine({ outcome, n, total }: { outcome: Outcome; n: number; total: number }) {
   const isChosen = view.value.outcome === outcome;
-  const { tone, meaning } = OUTCOME_STYLES[outcome];
   return (
-    <li>
-      <button
-        type="button"
-        aria-pressed={isChosen}
-        title="Filter the list of streams"
-        onClick={() => setOutcome(isChosen ? null : outcome)}
-      >
-        <OutcomeMark outcome={outcome} />
-        <small>{meaning}</small>
-        <span class="ledger-count">
-          {count(n)} <small>{percent(n / total)}</small>
-        </span>
-        <progress class={tone} value={n} max={total} aria-hidden="true" />
-      </button>
-    </li>
+    <Line
+      {...{ n, total, isChosen, ...OUTCOME_STYLES[outcome] }}
+      onClick={() => setOutcome(isChosen ? null : outcome)}
+      name={<OutcomeMark outcome={outcome} />}
+    />
   );
 }
 
@@ -91,19 +82,35 @@ function DefectLine({ name, n, total }: { name: string; n: number; total: number
   const isChosen = view.value.defect === name;
   const { meaning, losesContent } = DEFECT_MEANINGS[name] ?? {};
   return (
+    <Line
+      {...{ n, total, isChosen, meaning, tone: losesContent ? "bad" : "quiet" }}
+      onClick={() => setDefect(isChosen ? null : name)}
+      name={<span class={losesContent ? "bad" : ""}>{humanize(name)}</span>}
+    />
+  );
+}
+
+interface LineProps {
+  name: ComponentChildren;
+  meaning: string | undefined;
+  n: number;
+  total: number;
+  tone: string;
+  isChosen: boolean;
+  onClick: () => void;
+}
+
+/** A count with its share of all streams. A click filters the list of streams by it. */
+function Line({ name, meaning, n, total, tone, isChosen, onClick }: LineProps) {
+  return (
     <li>
-      <button
-        type="button"
-        aria-pressed={isChosen}
-        title="Filter the list of streams"
-        onClick={() => setDefect(isChosen ? null : name)}
-      >
-        <span class={losesContent ? "bad" : ""}>{humanize(name)}</span>
+      <button type="button" aria-pressed={isChosen} title="Filter the list of streams" onClick={onClick}>
+        {name}
         <small>{meaning}</small>
         <span class="ledger-count">
           {count(n)} <small>{percent(n / total)}</small>
         </span>
-        <progress class={losesContent ? "bad" : "quiet"} value={n} max={total} aria-hidden="true" />
+        <progress class={tone} value={n} max={total} aria-hidden="true" />
       </button>
     </li>
   );
