@@ -134,9 +134,8 @@ fn alone_in(made: &Path) -> Result<fs::File> {
 fn compile(root: &Path, made: &Path, features: &str, profile: Profile) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = "wasm32-unknown-unknown";
-    // A panic's place would name folders of this machine.
-    let remapped = format!("--remap-path-prefix={}=/cargo", cargo_home()?.display());
-    let flags = [NO_REFERENCES, remapped.as_str()];
+    let mut flags = vec![NO_REFERENCES.to_owned()];
+    flags.extend(folders_in_panics()?.map(|folder| format!("--remap-path-prefix={folder}/=")));
     run(Command::new(cargo)
         .args(["rustc", "--quiet", "--package", "probe-wasm", "--lib", "--crate-type", "cdylib"])
         .args(["--profile", profile.of_wasm(), "--target", target])
@@ -156,9 +155,28 @@ fn compile(root: &Path, made: &Path, features: &str, profile: Profile) -> Result
     output.emit(made)
 }
 
+/// Folders that the places of panics would name. Those of crates differ with the machine and its registry. Without the
+/// folders of our own the module is 90 bytes smaller (brotli).
+fn folders_in_panics() -> Result<impl Iterator<Item = String>> {
+    let registries = cargo_home()?.join("registry/src");
+    let registries = fs::read_dir(registries).into_iter().flatten().flatten();
+    let registries = registries.map(|folder| folder.path().display().to_string());
+    Ok(["beacon/src", "probe-core/src", "probe-wasm/src"].map(str::to_owned).into_iter().chain(registries))
+}
+
 /// Makes `output` of the module, and the glue of its JavaScript.
 fn optimise(package: &Path, made: &Path, output: &Path, profile: Profile) -> Result<String> {
+    let glue = made.join(GLUE);
+    run(tool(package, "esbuild")
+        .arg(made.join(GLUE_ENTRY))
+        .args(["--bundle", "--format=iife", "--target=es2022", "--log-level=warning"])
+        .args([format!("--banner:js={}", glue::HEAD), format!("--footer:js={}", glue::FOOT)])
+        .arg(format!("--outfile={}", glue.display())))?;
+    let script = fs::read_to_string(glue)?;
     let bound = made.join("glue_bg.wasm");
+    let mut module = shrink::parse(&fs::read(&bound)?)?;
+    shrink::remove_unused_exports(&mut module, &script);
+    module.emit_wasm_file(&bound)?;
     match profile {
         Profile::Release => {
             // A second run makes the module 26 bytes smaller (brotli).
@@ -167,13 +185,7 @@ fn optimise(package: &Path, made: &Path, output: &Path, profile: Profile) -> Res
         }
         Profile::Demo => _ = fs::copy(&bound, output)?,
     }
-    let glue = made.join(GLUE);
-    run(tool(package, "esbuild")
-        .arg(made.join(GLUE_ENTRY))
-        .args(["--bundle", "--format=iife", "--target=es2022", "--log-level=warning"])
-        .args([format!("--banner:js={}", glue::HEAD), format!("--footer:js={}", glue::FOOT)])
-        .arg(format!("--outfile={}", glue.display())))?;
-    Ok(fs::read_to_string(glue)?)
+    Ok(script)
 }
 
 fn bundle(package: &Path, made: &Path, entry: &Path, output: &Path, format: &str) -> Result<()> {

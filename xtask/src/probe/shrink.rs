@@ -43,6 +43,16 @@ pub(super) fn number_closures(module: &mut Module) {
     }
 }
 
+/// Removes those exports of wasm-bindgen's runtime that the bundled glue does not use, and the code behind them: 52 bytes
+/// (brotli).
+pub(super) fn remove_unused_exports(module: &mut Module, glue: &str) {
+    let is_unused = |name: &str| name.starts_with("__") && !glue.contains(name);
+    let unused: Vec<_> =
+        module.exports.iter().filter(|it| is_unused(&it.name)).map(walrus::Export::id).collect();
+    unused.into_iter().for_each(|export| module.exports.delete(export));
+    walrus::passes::gc::run(module);
+}
+
 fn only_makes_messages(name: &str) -> bool {
     let path = format!("{:#}", demangle(name));
     MESSAGES.iter().chain(&TASKS).any(|part| path.contains(part))
