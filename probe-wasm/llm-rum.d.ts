@@ -130,6 +130,10 @@ export interface StreamReport {
   defects?: Partial<Record<Defect, number>>;
   /** Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`. */
   marks?: Mark[];
+  /** Variant of an experiment, as the app named it. */
+  variant?: string;
+  /** Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration. */
+  attributes?: Record<string, string>;
   /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */
   network_timing?: {
     /** Name look-up; 0 on a reused connection. */
@@ -203,9 +207,11 @@ export interface StreamReport {
   page?: {
     /**
      * Browser family, such as `chrome`. Absent from what the probe sends: the collector reads it from the request, like
-     * the two below.
+     * the three below.
      */
     browser?: string;
+    /** Family and major version of the browser, such as `firefox 153`. */
+    browser_version?: string;
     /** Operating system family, such as `android`. */
     os?: string;
     /** `desktop`, `mobile` or `tablet`. */
@@ -237,6 +243,25 @@ export interface StreamReport {
 }
 // End of the generated part.
 
+/**
+ * Facts about the user or the request in the terms of the app, such as `{ plan: "pro" }`. The collector keeps the keys
+ * that the site's configuration names, at most five. Values are short identifiers: at most 32 letters, digits and `._-`,
+ * at most eight of them digits. Never name a person: no names, addresses or ids.
+ */
+export type Attributes = Record<string, string | number | boolean>;
+
+/** Options that may differ from stream to stream. */
+export interface StreamOptions {
+  /** What the app uses the model for. */
+  useCase?: ProbeOptions["useCase"];
+  /** The provider of the model. */
+  provider?: string;
+  /** Variant of an experiment. */
+  variant?: string;
+  /** Attributes, which replace all that were set before. */
+  attributes?: Attributes;
+}
+
 export interface ProbeOptions {
   /** Origin of the collector, such as `https://rum.example`. */
   collector: string;
@@ -251,6 +276,10 @@ export interface ProbeOptions {
   provider?: string;
   /** Release of the app. */
   release?: string;
+  /** Variant of an experiment, such as `short-prompt`. */
+  variant?: string;
+  /** Facts in the terms of the app. */
+  attributes?: Attributes;
   /**
    * Address of `llm-rum.wasm`. Default: beside this script, and then, for an imported probe, the collector. `false`:
    * no Wasm, so that the probe sees chunks only. The same happens without this option under a CSP without
@@ -308,8 +337,13 @@ export interface Probe {
   onFirstToken(callback: (report: StreamReport) => void): () => void;
   /** Calls back once for each stream that ended. Returns a function that stops it. */
   onStreamEnd(callback: (report: StreamReport) => void): () => void;
-  /** A fetch that the probe watches, for clients that accept one. The page's own is not changed. */
-  wrapFetch<F extends typeof fetch>(fetch: F): F;
+  /**
+   * A fetch that the probe watches, for clients that accept one. The page's own is not changed. `own` are options of the
+   * streams of this fetch alone: each replaces the probe's option of the same name.
+   */
+  wrapFetch<F extends typeof fetch>(fetch: F, own?: StreamOptions): F;
+  /** Changes options from the next stream on, as when the user of a single-page app changes the view. */
+  set(options: StreamOptions): void;
   /**
    * Adds extensions from `llm-rum/more`, which watch more than `fetch`. Call it as early as possible: objects that the
    * page has made before are not watched.

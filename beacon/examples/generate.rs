@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use beacon::{Defect, Field, MAX_MARKS, Mark, NameShape, Rule, StreamReport};
+use beacon::{
+    Defect, Field, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTES, MAX_MARKS, Mark, NameShape, Rule, StreamReport,
+};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -89,6 +91,7 @@ fn type_of(rule: Rule) -> String {
         Rule::Histogram => "Histogram".to_owned(),
         Rule::Defects => "Partial<Record<Defect, number>>".to_owned(),
         Rule::Marks => "Mark[]".to_owned(),
+        Rule::Attributes => "Record<string, string>".to_owned(),
         Rule::Group(_) => unreachable!("a group has properties of its own"),
     }
 }
@@ -175,6 +178,10 @@ fn may_be(rule: Rule) -> String {
             "a list of at most {MAX_MARKS}: `name`, {}, and `at_ms`, {}",
             may_be(Rule::Name(NameShape::MARK)),
             may_be(Rule::Milliseconds)
+        ),
+        Rule::Attributes => format!(
+            "at most {MAX_ATTRIBUTES} texts, by the keys of the site's configuration: up to {MAX_ATTRIBUTE_BYTES} \
+             letters, digits and `._-`, at most eight of them digits; others are dropped"
         ),
         Rule::Group(_) => String::new(),
     }

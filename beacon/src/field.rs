@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use crate::attributes::Attributes;
 use crate::defect::Defects;
 use crate::histogram::Histogram;
 use crate::name_shape::NameShape;
@@ -58,6 +59,8 @@ pub enum Rule {
     Defects,
     /// A list of at most [`MAX_MARKS`](crate::MAX_MARKS) marks.
     Marks,
+    /// Short texts by key, at most [`MAX_ATTRIBUTES`](crate::MAX_ATTRIBUTES).
+    Attributes,
     /// An object with these fields.
     Group(&'static [Field]),
 }
@@ -77,6 +80,8 @@ pub enum Value<'a> {
     Histogram(&'a Histogram),
     /// Defects.
     Defects(&'a Defects),
+    /// Attributes.
+    Attributes(&'a Attributes),
     /// A list of objects with their own fields.
     List(&'a dyn FieldsList),
     /// An object with its own fields.
@@ -98,6 +103,8 @@ pub enum NewValue<'a> {
     Histogram(Histogram),
     /// Defects.
     Defects(Defects),
+    /// Attributes.
+    Attributes(Attributes),
 }
 
 /// A struct whose fields are in the table.

@@ -9,6 +9,7 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod attributes;
 mod defect;
 mod field;
 mod histogram;
@@ -21,6 +22,7 @@ pub mod record;
 mod report;
 mod words;
 
+pub use attributes::{Attributes, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTES, is_attribute_key, is_attribute_value};
 pub use defect::{Defect, Defects};
 pub use field::{Field, FieldValue, Fields, FieldsList, MAX_MS, NewValue, Rule, Value};
 pub use histogram::{Bucket, ExponentialHistogram, Histogram, HistogramError, RELATIVE_ERROR, SCALE};

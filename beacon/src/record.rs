@@ -227,7 +227,7 @@ pub fn put_text(text: &str, into: &mut Vec<u8>) {
     into.extend_from_slice(text.as_bytes());
 }
 
-fn text<'a>(from: &mut &'a [u8]) -> Option<&'a str> {
+pub(crate) fn text<'a>(from: &mut &'a [u8]) -> Option<&'a str> {
     let len = take_number(from)?;
     let (text, rest) = from.split_at_checked(usize::try_from(len).ok()?)?;
     *from = rest;

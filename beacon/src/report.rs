@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_TOKENS, Rule, fields};
 use crate::mark::MARKS;
 use crate::words::{Observed, ServerStart};
-use crate::{Defects, Histogram, Mark, NameShape, Outcome, PageLifecycle, ProbeOverhead};
+use crate::{Attributes, Defects, Histogram, Mark, NameShape, Outcome, PageLifecycle, ProbeOverhead};
 
 /// The version in [`StreamReport::v`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -124,6 +124,10 @@ fields! {
                 "Defects of the stream, as counts by name.";
             /// Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`.
             marks: Vec<Mark> = 45, Rule::Marks, MARKS;
+            /// Variant of an experiment, as the app named it.
+            variant: Option<Cow<'static, str>> = 46, Rule::Text(128), "The app sets it.";
+            /// Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration.
+            attributes: Attributes = 47, Rule::Attributes, ATTRIBUTES;
             /// Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides
             /// them.
             network_timing: Option<NetworkTiming> = 37, Rule::Group(NetworkTiming::FIELDS), "";
@@ -198,8 +202,10 @@ fields! {
         }
         optional {
             /// Browser family, such as `chrome`. Absent from what the probe sends: the collector reads it from the
-            /// request, like the two below.
+            /// request, like the three below.
             browser: Option<Cow<'static, str>> = 1, Rule::Text(128), CLIENT;
+            /// Family and major version of the browser, such as `firefox 153`.
+            browser_version: Option<Cow<'static, str>> = 8, Rule::Text(128), CLIENT;
             /// Operating system family, such as `android`.
             os: Option<Cow<'static, str>> = 2, Rule::Text(128), CLIENT;
             /// `desktop`, `mobile` or `tablet`.
@@ -260,6 +266,9 @@ impl StreamReport {
 // Notes for `docs/privacy.md` that several fields share.
 const ID: &str = "Random, new for each stream. A later report of the stream replaces an earlier one by it.";
 const AMOUNTS: &str = "Amounts that arrived.";
+const ATTRIBUTES: &str = "\
+    The app sets them. Only keys that the site's configuration names, with values of at most 32 letters, digits and \
+    `._-`.";
 const REVISION: &str = "\
     Which report of the stream it is, and whether the stream still ran: a page that dies has reported what \
     it saw.";
@@ -274,7 +283,7 @@ const SPEED: &str = "Speed of the text: one histogram, no list of times.";
 const NETWORK: &str = "Parts of the time before the first byte.";
 const SERVER: &str = "Times and counts that the server reported in the stream.";
 const CLIENT: &str = "\
-    Family of the browser and of the system, class of the device. The collector sets them from the user \
+    Family of the browser with its major version, family of the system, class of the device. The collector sets them from the user \
     agent, which it does not keep. The probe sends only `tablet`, on an iPad whose user agent is that of a \
     Mac.";
 const ROUTE: &str = "\

@@ -318,6 +318,9 @@ pub struct Site {
     /// Share of streams that are counted, above 0 and at most 1, chosen by their ids. Default 1.
     #[serde(default = "all")]
     pub sample: f64,
+    /// Keys of the attributes that pages may set, at most five, such as `plan`. Default none.
+    #[serde(default)]
+    pub attributes: Vec<String>,
     /// Beacons that are excluded because they do not come from users. Default bots and prerendered pages.
     #[serde(default)]
     pub filters: Filters,
@@ -380,6 +383,7 @@ impl Default for Config {
                 use_case: chat(),
                 rate: None,
                 sample: all(),
+                attributes: Vec::new(),
                 filters: Filters::none(),
                 targets: BTreeMap::new(),
             }],

@@ -1,7 +1,9 @@
 //! Dimensions that only single streams tell. No window or series is kept by them: queries about them read the reports
 //! of the streams that are still kept.
 
-use beacon::StreamReport;
+use std::fmt;
+
+use beacon::{MAX_ATTRIBUTE_BYTES, StreamReport, is_attribute_key};
 
 /// What a query does with a dimension of single streams.
 pub(crate) struct StreamDimension {
@@ -16,10 +18,14 @@ pub(crate) struct StreamDimension {
 }
 
 /// In the order of the API's parameters.
-pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 14] = [
+pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 16] = [
     reason("release", &["page_release"], |report| report.page.as_ref()?.release.as_deref()),
+    reason("variant", &["variant"], |report| report.variant.as_deref()),
     reason("route", &["page_route"], |report| report.page.as_ref()?.route.as_deref()),
     reason("browser", &["page_browser"], |report| report.page.as_ref()?.browser.as_deref()),
+    reason("browser_version", &["page_browser_version"], |report| {
+        report.page.as_ref()?.browser_version.as_deref()
+    }),
     reason("os", &["page_os"], |report| report.page.as_ref()?.os.as_deref()),
     reason("device", &["page_device"], |report| report.page.as_ref()?.device.as_deref()),
     reason("connection", &["page_connection"], |report| report.page.as_ref()?.connection.as_deref()),
@@ -44,6 +50,55 @@ const fn reason(name: &'static str, reads: &'static [&'static str], value: Value
 const fn fact(name: &'static str, reads: &'static [&'static str], value: ValueOf) -> StreamDimension {
     StreamDimension { name, reads, value, is_reason: false }
 }
+
+/// Key of an attribute, a dimension that the app names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AttributeKey {
+    /// Zero behind the key.
+    bytes: [u8; MAX_ATTRIBUTE_BYTES],
+    length: u8,
+}
+
+impl AttributeKey {
+    /// The key in the name of a dimension, such as `attribute.plan`.
+    pub(crate) fn of_dimension(name: &str) -> Option<Self> {
+        let key = name.strip_prefix(ATTRIBUTE).filter(|key| is_attribute_key(key))?;
+        let mut bytes = [0; MAX_ATTRIBUTE_BYTES];
+        bytes[..key.len()].copy_from_slice(key.as_bytes());
+        Some(Self { bytes, length: key.len() as u8 })
+    }
+
+    /// Name of the dimension in the API.
+    pub(crate) fn dimension(self) -> String {
+        attribute_dimension(self.as_str())
+    }
+
+    /// Value of a stream. `None` if it has no such attribute.
+    pub(crate) fn value<'a>(&self, report: &'a StreamReport) -> Option<&'a str> {
+        report.attributes.get(self.as_str())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[..self.length.into()]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for AttributeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Name of the dimension of an attribute.
+pub(crate) fn attribute_dimension(key: &str) -> String {
+    format!("{ATTRIBUTE}{key}")
+}
+
+/// Field of the report with all attributes.
+pub(crate) const ATTRIBUTES: &str = "attributes";
+
+/// What the names of dimensions of attributes begin with.
+pub(crate) const ATTRIBUTE: &str = "attribute.";
 
 /// Names of all dimensions of single streams.
 pub fn stream_dimension_names() -> impl Iterator<Item = &'static str> {

@@ -1,6 +1,7 @@
 //! `GET /v1/breakdown`: statistics per value of a dimension, and by how much its share of the failures exceeds its
 //! share of the streams.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -34,10 +35,10 @@ pub(crate) struct Breakdown {
     #[serde(flatten)]
     range: Range,
     #[schemars(schema_with = "schema::group_by")]
-    by: &'static str,
+    by: Cow<'static, str>,
     /// The second dimension. Absent if the query groups by one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    and_by: Option<&'static str>,
+    and_by: Option<Cow<'static, str>>,
     #[schemars(schema_with = "schema::metric")]
     metric: Metric,
     relative_error: f64,
@@ -237,8 +238,8 @@ impl Earlier {
 
 impl Table for Breakdown {
     fn header(&self) -> Vec<String> {
-        let dimensions = [self.by].into_iter().chain(self.and_by);
-        let names = dimensions.chain(["streams", "share"]).map(str::to_owned);
+        let dimensions = [&self.by].into_iter().chain(&self.and_by).map(ToString::to_string);
+        let names = dimensions.chain(["streams", "share"].map(str::to_owned));
         let names = names.chain(csv::percentile_columns(self.metric));
         let names = names.chain(["integrity", "goodput", "errors", "excess_share"].map(str::to_owned));
         names.chain(csv::km_adjusted_columns()).collect()

@@ -1,5 +1,7 @@
 //! `GET /v1/explain`: what the slow, failed or abandoned streams of a range have in common.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -13,7 +15,7 @@ use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::aggregate::dimension::{Dimension, OTHER, UNKNOWN};
 use crate::aggregate::judgement::{Cause, Judgement};
-use crate::aggregate::stream_dimension::STREAM_DIMENSIONS;
+use crate::aggregate::stream_dimension::{ATTRIBUTES, STREAM_DIMENSIONS, attribute_dimension};
 use crate::http::error::ApiError;
 use crate::slo::explain::{CONFIDENCE, Finding, Streams};
 use crate::store::backend::Backend;
@@ -76,6 +78,7 @@ pub(crate) async fn explain(
     let range = range.at_present(&state);
     let read = move |store: &Backend<'_>| {
         let reads = STREAM_DIMENSIONS.iter().flat_map(|dimension| dimension.reads).copied();
+        let reads = reads.chain([ATTRIBUTES]);
         let (mut streams, mut since_ms) = (Streams::default(), None);
         store.each_kept(
             KeptQuery { most_in_files: MOST_IN_FILES, ..range.kept_streams(&filter, reads) },
@@ -118,13 +121,14 @@ impl Affected {
 }
 
 /// Values that a stream is known to have. A missing value is no reason: often it is missing because the stream failed.
-fn values<'a>(stream: &KeptStream<'a>) -> impl Iterator<Item = (&'static str, &'a str)> {
+fn values<'a>(stream: &KeptStream<'a>) -> impl Iterator<Item = (Cow<'static, str>, &'a str)> {
     let KeptStream { series, report, .. } = *stream;
-    let counted = Dimension::all().map(|dimension| (dimension.name(), series[dimension].as_str()));
+    let counted = Dimension::all().map(|dimension| (dimension.name().into(), series[dimension].as_str()));
     let counted = counted.filter(|(_, value)| ![UNKNOWN, OTHER].contains(value));
     let reasons = STREAM_DIMENSIONS.iter().filter(|of| of.is_reason);
-    let reported = reasons.filter_map(|of| Some((of.name, (of.value)(report)?)));
-    counted.chain(reported)
+    let reported = reasons.filter_map(|of| Some((of.name.into(), (of.value)(report)?)));
+    let named = report.attributes.iter().map(|(key, value)| (attribute_dimension(key).into(), value));
+    counted.chain(reported).chain(named)
 }
 
 /// Each stream is in memory with all its values until the answer is found.

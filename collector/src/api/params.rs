@@ -1,16 +1,19 @@
 //! The query parameters: name, meaning, accepted values and default of each. Each route's file says which it takes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use beacon::{Defect, Outcome};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter};
+use super::query_string::{Accepts, FromQuery, Given, Param, bad, parameter, shorten};
 use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec, UNKNOWN};
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
-use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension, stream_dimension_names};
+use crate::aggregate::stream_dimension::{
+    ATTRIBUTE, ATTRIBUTES, AttributeKey, STREAM_DIMENSIONS, StreamDimension, stream_dimension_names,
+};
 use crate::http::error::{ApiError, Reason};
 use crate::store::filter::{Filter, Selection, StreamSelections};
 use crate::store::query::KeptStream;
@@ -77,7 +80,8 @@ impl FromQuery for Filter {
             one_of(OUTCOME, "Only single streams with this outcome, such as `truncated`.", &outcomes()),
             one_of(DEFECT, "Only single streams with this defect, such as `stall`.", &defects()),
         ];
-        DIMENSIONS.iter().map(by_window).chain(of_streams).chain(facts).collect()
+        let attributes = by_stream("attribute.KEY");
+        DIMENSIONS.iter().map(by_window).chain(of_streams).chain([attributes]).chain(facts).collect()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -88,6 +92,10 @@ impl FromQuery for Filter {
         let mut of_streams = StreamSelections::default();
         for (name, selection) in stream_dimension_names().zip(&mut of_streams.dimensions) {
             *selection = selected(name, given.texts(name))?;
+        }
+        for name in given.names(ATTRIBUTE) {
+            let key = AttributeKey::of_dimension(&name).ok_or_else(|| no_attribute(&name))?;
+            of_streams.attributes.insert(key, selected(&name, given.texts(&name))?);
         }
         of_streams.outcomes = selected_of(OUTCOME, &outcomes(), given.texts(OUTCOME))?;
         of_streams.defects = selected_of(DEFECT, &defects(), given.texts(DEFECT))?;
@@ -249,6 +257,8 @@ pub(super) enum GroupBy {
     Windows(Dimension),
     /// Only single streams have it.
     Streams(&'static StreamDimension),
+    /// Only single streams have it, and the app names it.
+    Attribute(AttributeKey),
 }
 
 impl GroupBy {
@@ -257,6 +267,7 @@ impl GroupBy {
         match self {
             Self::Windows(_) => &[],
             Self::Streams(dimension) => dimension.reads,
+            Self::Attribute(_) => &[ATTRIBUTES],
         }
     }
 
@@ -265,17 +276,19 @@ impl GroupBy {
         match self {
             Self::Windows(dimension) => &stream.series[dimension],
             Self::Streams(dimension) => (dimension.value)(stream.report).unwrap_or(UNKNOWN),
+            Self::Attribute(key) => key.value(stream.report).unwrap_or(UNKNOWN),
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> Cow<'static, str> {
         match self {
-            Self::Windows(dimension) => dimension.name(),
-            Self::Streams(dimension) => dimension.name,
+            Self::Windows(dimension) => dimension.name().into(),
+            Self::Streams(dimension) => dimension.name.into(),
+            Self::Attribute(key) => key.dimension().into(),
         }
     }
 
-    /// All dimensions, those of windows first.
+    /// All dimensions that every collector has, those of windows first.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         Dimension::all().map(Self::Windows).chain(STREAM_DIMENSIONS.iter().map(Self::Streams))
     }
@@ -291,24 +304,26 @@ pub(super) struct Grouping {
 impl Grouping {
     /// Whether windows do not have one of the dimensions.
     pub(super) fn needs_streams(self) -> bool {
-        [Some(self.by), self.and_by].iter().flatten().any(|by| matches!(by, GroupBy::Streams(_)))
+        [Some(self.by), self.and_by].iter().flatten().any(|by| !matches!(by, GroupBy::Windows(_)))
     }
 }
 
 impl FromQuery for Grouping {
     fn openapi() -> Vec<Value> {
         let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
-        let items = json!({ "type": "string", "enum": names });
+        let attribute = json!({ "type": "string", "pattern": "^attribute\\.[a-z][a-z0-9_]{0,31}$" });
+        let items = json!({ "anyOf": [{ "type": "string", "enum": names }, attribute] });
         let list = json!({ "type": "array", "items": items, "maxItems": 2, "default": [DEFAULT_BY] });
         vec![parameter(BY, "Dimension to group by, or two.", &list)]
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
         let of_name = |name: &String| {
-            let found = GroupBy::all().find(|by| by.name() == name);
-            found.ok_or_else(|| {
+            let found = GroupBy::all().find(|by| by.name() == *name);
+            let attribute = || AttributeKey::of_dimension(name).map(GroupBy::Attribute);
+            found.or_else(attribute).ok_or_else(|| {
                 let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
-                bad(format!("`{BY}` must be one of {}", names.join(", ")))
+                bad(format!("`{BY}` must be one of {}, or attribute.KEY", names.join(", ")))
             })
         };
         match &given.texts(BY)[..] {
@@ -318,6 +333,13 @@ impl FromQuery for Grouping {
             _ => Err(bad(format!("`{BY}` may be given twice, with different dimensions"))),
         }
     }
+}
+
+fn no_attribute(name: &str) -> ApiError {
+    bad(format!(
+        "unknown parameter `{}`: an attribute's key has small letters, digits and `_`",
+        shorten(name)
+    ))
 }
 
 const BY: &str = "by";

@@ -115,6 +115,11 @@ impl Given {
         }
     }
 
+    /// The names of all parameters that begin with a text.
+    pub(super) fn names(&self, begin: &str) -> Vec<String> {
+        self.by_name.keys().filter(|name| name.starts_with(begin)).cloned().collect()
+    }
+
     /// The values of a parameter that may be given several times.
     pub(super) fn texts(&mut self, name: &str) -> Vec<String> {
         self.by_name.remove(name).unwrap_or_default()
@@ -221,6 +226,6 @@ pub(super) fn bad(message: impl Into<std::borrow::Cow<'static, str>>) -> ApiErro
     ApiError::new(Reason::BadQuery, message)
 }
 
-fn shorten(name: &str) -> String {
+pub(super) fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }

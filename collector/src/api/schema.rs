@@ -1,6 +1,6 @@
 //! JSON schemas that are not derived from a type.
 
-use beacon::{Field, MAX_MARKS, MAX_MS, Mark, Rule, StreamReport};
+use beacon::{Field, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTES, MAX_MARKS, MAX_MS, Mark, Rule, StreamReport};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -79,6 +79,10 @@ fn property(field: &Field) -> Value {
             "type": "object", "additionalProperties": { "type": "integer", "minimum": 0, "maximum": u32::MAX },
         }),
         Rule::Marks => json!({ "type": "array", "maxItems": MAX_MARKS, "items": object(Mark::FIELDS) }),
+        Rule::Attributes => json!({
+            "type": "object", "maxProperties": MAX_ATTRIBUTES,
+            "additionalProperties": { "type": "string", "maxLength": MAX_ATTRIBUTE_BYTES },
+        }),
         Rule::Group(inner) => object(inner),
     };
     schema["description"] = field.about.trim().into();

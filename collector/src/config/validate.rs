@@ -6,6 +6,7 @@ mod found;
 use std::collections::{HashMap, HashSet};
 
 use axum::http::{HeaderName, HeaderValue, Uri};
+use beacon::{MAX_ATTRIBUTES, is_attribute_key};
 
 use super::error::Mistake;
 use super::{ClickHouse, Config, CountryFrom, Site, country_database, model_name};
@@ -300,6 +301,15 @@ fn check_site<'a>(
             "is not a valid share",
             "write a number greater than 0 and at most 1",
         );
+    }
+    let attributes: HashSet<_> = site.attributes.iter().collect();
+    if site.attributes.len() > MAX_ATTRIBUTES || attributes.len() < site.attributes.len() {
+        let problem = format!("has more than {MAX_ATTRIBUTES} keys, or one of them twice");
+        found.add(format!("{at}.attributes"), problem, "remove keys");
+    }
+    for key in site.attributes.iter().filter(|key| !is_attribute_key(key)) {
+        let remedy = "write up to 32 small letters, digits and `_`, with a letter first";
+        found.add(format!("{at}.attributes"), format!("contains `{key}`, which is no key"), remedy);
     }
     if site.filters.own_tests.iter().any(String::is_empty) {
         let problem = "contains an empty text, which is part of every user agent";

@@ -289,7 +289,7 @@ impl Scrape {
             ),
             counter(
                 names::IGNORED_FIELDS,
-                "Report fields that this version does not know.",
+                "Report fields that this version does not know, and attributes that it drops.",
                 self.ignored_fields(),
             ),
             counter(

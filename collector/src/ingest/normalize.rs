@@ -64,7 +64,20 @@ fn normalize_page(page: &mut Page) {
             *word = Some(Cow::Borrowed(known.iter().find(same).copied().unwrap_or("other")));
         }
     }
+    page.browser_version = page.browser_version.take().filter(|sent| is_version(sent));
 }
+
+/// Whether this is a known family with a major version, such as `chrome 156`.
+fn is_version(version: &str) -> bool {
+    version.split_once(' ').is_some_and(|(family, major)| {
+        BROWSERS.contains(&family)
+            && (1..=MAX_DIGITS).contains(&major.len())
+            && major.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Most digits of a major version.
+pub(super) const MAX_DIGITS: usize = 4;
 
 const BROWSERS: &[&str] =
     &["chrome", "safari", "edge", "firefox", "samsung", "opera", "webkit", "brave", "vivaldi", "duckduckgo"];
@@ -108,6 +121,26 @@ mod tests {
             };
             aliases.normalize(&mut report);
             assert_eq!((report.model.as_deref(), report.response_model.as_deref()), (Some(name), Some(name)));
+        }
+    }
+
+    #[test]
+    fn a_browser_version_is_a_known_family_with_a_number() {
+        let kept = |sent: &str| {
+            let page = Page { browser_version: Some(sent.to_owned().into()), ..Page::default() };
+            let mut report = StreamReport { page: Some(page), ..StreamReport::new("0") };
+            Aliases::default().normalize(&mut report);
+            report.page.unwrap().browser_version.is_some()
+        };
+        for (sent, is_kept) in [
+            ("chrome 156", true),
+            ("chrome", false),
+            ("chrome ", false),
+            ("chrome 12345", false),
+            ("chrome 1a", false),
+            ("my name 7", false),
+        ] {
+            assert_eq!(kept(sent), is_kept, "{sent}");
         }
     }
 

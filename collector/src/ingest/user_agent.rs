@@ -7,6 +7,8 @@ use std::cell::LazyCell;
 use beacon::{Page, StreamReport};
 use memchr::memmem;
 
+use super::normalize::MAX_DIGITS;
+
 /// Adds the families to all pages that name neither browser nor system themselves. A sender that names one
 /// may be a relay, whose own `User-Agent` says nothing about the page.
 pub(crate) fn add_families<'a>(agent: &[u8], reports: impl Iterator<Item = &'a mut StreamReport>) {
@@ -14,7 +16,7 @@ pub(crate) fn add_families<'a>(agent: &[u8], reports: impl Iterator<Item = &'a m
     for page in reports.filter_map(|report| report.page.as_mut()) {
         if page.browser.is_none()
             && page.os.is_none()
-            && let Some(families) = *families
+            && let Some(families) = &*families
         {
             families.name(page);
         }
@@ -22,9 +24,11 @@ pub(crate) fn add_families<'a>(agent: &[u8], reports: impl Iterator<Item = &'a m
 }
 
 /// Values from the lists in `normalize.rs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Families {
     browser: &'static str,
+    /// The browser with its major version. `None` if the version is unknown.
+    version: Option<String>,
     os: &'static str,
     /// `None` if the system is unknown.
     device: Option<&'static str>,
@@ -49,22 +53,42 @@ impl Families {
             Some("android") => "tablet",
             _ => "desktop",
         };
+        let browser = first(BROWSERS);
         Some(Self {
-            browser: first(BROWSERS).unwrap_or(UNKNOWN),
+            browser: browser.unwrap_or(UNKNOWN),
+            version: browser.and_then(|family| Some(format!("{family} {}", major_version(agent, family)?))),
             os: os.unwrap_or(UNKNOWN),
             device: os.map(|_| device),
         })
     }
 
-    fn name(self, page: &mut Page) {
+    fn name(&self, page: &mut Page) {
         // An iPad sends the `User-Agent` of a Mac. But the page reported a tablet, and no Mac is one.
         let pad = self.os == "macos" && page.device.as_deref() == Some("tablet");
         page.browser = Some(Cow::Borrowed(self.browser));
+        page.browser_version = self.version.clone().map(Cow::Owned);
         page.os = Some(Cow::Borrowed(if pad { "ios" } else { self.os }));
         if page.device.is_none() {
             page.device = self.device.map(Cow::Borrowed);
         }
     }
+}
+
+/// The digits behind the name of the family and a slash, as in `Chrome/150.0`.
+fn major_version<'a>(agent: &'a [u8], family: &str) -> Option<&'a str> {
+    let named = BROWSERS.iter().find(|(known, _)| *known == family).map(|(_, words)| *words)?;
+    // Safari's own number is that of WebKit.
+    let words = if family == "safari" { &["Version"] } else { named };
+    words.iter().find_map(|word| {
+        let from = memmem::find(agent, word.as_bytes())? + word.len();
+        let end_of_word =
+            agent[from..].iter().position(|byte| !byte.is_ascii_alphabetic() && *byte != b'/')?;
+        let number = from + end_of_word;
+        let digits = agent[number..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let follows_slash = agent[..number].ends_with(b"/");
+        let is_version = follows_slash && (1..=MAX_DIGITS).contains(&digits) && family != "webkit";
+        is_version.then(|| str::from_utf8(&agent[number..number + digits]).ok())?
+    })
 }
 
 /// Families, each with the words that identify it. The first match wins: a browser comes before those whose
@@ -167,6 +191,35 @@ mod tests {
                 families,
                 "{agent}"
             );
+        }
+    }
+
+    #[test]
+    fn the_major_version_stands_behind_the_browsers_name() {
+        for (agent, version) in [
+            (MAC, Some("safari 18")),
+            (
+                "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36",
+                Some("chrome 156"),
+            ),
+            (
+                "Mozilla/5.0 (X11; Linux) AppleWebKit/537.36 HeadlessChrome/156.0 Safari/537.36",
+                Some("chrome 156"),
+            ),
+            ("Mozilla/5.0 AppleWebKit/537.36 Chrome/150.0 Safari/537.36 EdgA/149.0", Some("edge 149")),
+            ("Mozilla/5.0 AppleWebKit/537.36 Chrome/150.0 Safari/537.36 OPR/130.0", Some("opera 130")),
+            ("Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0", Some("firefox 153")),
+            ("Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 CriOS/150.0 Mobile/15E148", Some("chrome 150")),
+            ("Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Mobile/15E148", None),
+            ("Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 Safari/605.1.15", None),
+            ("Firefox", None),
+            ("Firefox/", None),
+            ("Firefox/123456", None),
+            ("Firefox next/1.0", None),
+            ("something else/7", None),
+        ] {
+            let page = with_families(agent.as_bytes(), Some(Page::default())).unwrap();
+            assert_eq!(page.browser_version.as_deref(), version, "{agent}");
         }
     }
 

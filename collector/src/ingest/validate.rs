@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 
 use beacon::{
     Field, FieldValue, Fields, MAX_MARKS, MAX_MS, MAX_REPORTS, Rule, SCHEMA_VERSION, StreamReport, Value,
+    is_attribute_value,
 };
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -34,14 +35,17 @@ pub(crate) struct ValidatedBatch {
 pub(crate) fn validate(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
     let text =
         str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not valid UTF-8"))?;
-    let (Body { reports: Reports { kept, sent } }, ignored_fields) =
+    let (Body { reports: Reports { kept, sent } }, mut ignored_fields) =
         parse(text).map_err(|error| explain(text, &error))?;
     if !(1..=MAX_REPORTS).contains(&sent) {
         let message = format!("the batch has {sent} reports, but must have 1 to {MAX_REPORTS}");
         return Err(ApiError::new(Reason::BadBatch, message));
     }
     let mut reports = Vec::with_capacity(kept.len());
-    for (at, report) in kept.into_iter().enumerate() {
+    for (at, mut report) in kept.into_iter().enumerate() {
+        ignored_fields += report.attributes.retain(|key, value| {
+            open.site.attributes.iter().any(|known| known == key) && is_attribute_value(value)
+        });
         reports.push(accept(report, open).map_err(|refused| refused.at(at))?);
     }
     if open.site.sample < 1.0 {

@@ -90,7 +90,7 @@ fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
             Rule::Count(_) | Rule::Between(..) => ColumnKind::Integer,
             Rule::Flag => ColumnKind::Flag,
             Rule::Text(_) | Rule::Name(_) | Rule::Word(..) | Rule::Id | Rule::Collector => ColumnKind::Text,
-            Rule::Histogram | Rule::Defects | Rule::Marks => ColumnKind::Json,
+            Rule::Histogram | Rule::Defects | Rule::Marks | Rule::Attributes => ColumnKind::Json,
         };
         columns.push(Column { name, kind });
     }
@@ -140,7 +140,7 @@ fn cell(value: Value<'_>) -> Cell<'_> {
         Value::Integer(value) => Cell::Integer(value.cast_signed()),
         Value::Text(value) => Cell::Text(value),
         Value::Flag(value) => Cell::Flag(value),
-        Value::Histogram(_) | Value::Defects(_) | Value::List(_) | Value::Group(_) => {
+        Value::Histogram(_) | Value::Defects(_) | Value::Attributes(_) | Value::List(_) | Value::Group(_) => {
             Cell::Json(json(value).to_string())
         }
     }
@@ -154,6 +154,7 @@ fn json(value: Value<'_>) -> serde_json::Value {
         Value::Flag(value) => value.into(),
         Value::Histogram(histogram) => json!(histogram),
         Value::Defects(defects) => json!(defects),
+        Value::Attributes(attributes) => json!(attributes),
         Value::List(list) => list.items().into_iter().map(|item| json(Value::Group(item))).collect(),
         Value::Group(group) => {
             let mut object = Map::new();

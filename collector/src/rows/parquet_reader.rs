@@ -241,6 +241,9 @@ impl FieldColumn {
             // Most streams have none.
             (Rule::Defects, StoredCell::Text("{}")) => return Some(()),
             (Rule::Defects, StoredCell::Text(json)) => NewValue::Defects(serde_json::from_str(json).ok()?),
+            (Rule::Attributes, StoredCell::Text(json)) => {
+                NewValue::Attributes(serde_json::from_str(json).ok()?)
+            }
             (_, StoredCell::Text(text)) => NewValue::Text(text),
             (_, StoredCell::Float(value)) => NewValue::Float(value),
             (_, StoredCell::Integer(value)) => NewValue::Integer(value.try_into().ok()?),

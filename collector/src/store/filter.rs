@@ -1,11 +1,11 @@
 //! Which streams a query selects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use beacon::{Outcome, StreamReport};
 
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
-use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
+use crate::aggregate::stream_dimension::{ATTRIBUTES, AttributeKey, STREAM_DIMENSIONS, StreamDimension};
 use crate::config::token::AllowedSites;
 
 /// The streams that a query selects: those of the sites that its reader may see, with certain values of dimensions.
@@ -23,6 +23,7 @@ pub(crate) struct StreamSelections {
     pub(crate) outcomes: Selection,
     /// In the order of [`STREAM_DIMENSIONS`].
     pub(crate) dimensions: [Selection; STREAM_DIMENSIONS.len()],
+    pub(crate) attributes: BTreeMap<AttributeKey, Selection>,
     /// A stream may have several defects, and is selected by any of them.
     pub(crate) defects: Selection,
 }
@@ -125,20 +126,24 @@ impl Filter {
 
     /// Whether it selects the stream, as far as only the stream itself tells.
     pub(crate) fn selects_report(&self, report: &StreamReport) -> bool {
-        let StreamSelections { dimensions, defects, .. } = &self.of_streams;
+        let StreamSelections { dimensions, attributes, defects, .. } = &self.of_streams;
         let has_value = |(dimension, selection): (&StreamDimension, &Selection)| {
             *selection == Selection::All || selection.contains((dimension.value)(report).unwrap_or(UNKNOWN))
         };
         self.selects_outcome(report.outcome)
             && STREAM_DIMENSIONS.iter().zip(dimensions).all(has_value)
+            && attributes
+                .iter()
+                .all(|(key, selected)| selected.contains(key.value(report).unwrap_or(UNKNOWN)))
             && defects.contains_any_of(report.defects.iter().map(|(defect, _)| defect.as_str()))
     }
 
     /// The fields on which [`selects_report`](Self::selects_report) depends.
     pub(super) fn reads_of_reports(&self) -> impl Iterator<Item = &'static str> {
-        let StreamSelections { outcomes, dimensions, defects } = &self.of_streams;
+        let StreamSelections { outcomes, dimensions, attributes, defects } = &self.of_streams;
         let facts = [(outcomes, "outcome"), (defects, "defects")];
         let facts = facts.into_iter().filter(|(selection, _)| **selection != Selection::All);
+        let facts = facts.chain(attributes.values().map(|selection| (selection, ATTRIBUTES)));
         let restricted = STREAM_DIMENSIONS.iter().zip(dimensions);
         let restricted = restricted.filter(|(_, selection)| **selection != Selection::All);
         let read = restricted.flat_map(|(dimension, _)| dimension.reads).copied();

@@ -2,6 +2,7 @@
 //! die or to listen.
 
 mod access;
+mod attributes;
 mod auth_proxy;
 mod backup;
 mod cluster;

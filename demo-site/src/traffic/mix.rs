@@ -129,7 +129,8 @@ impl State {
 }
 
 fn page(random: &mut Random, release_share: f64) -> Page {
-    let &(browser, os, device, _) = weighted(random, BROWSERS, |row| row.3);
+    let &(version, os, device, _) = weighted(random, BROWSERS, |row| row.3);
+    let browser = version.split_once(' ').map_or(version, |(family, _)| family);
     let told = |word: &'static str| Some(Cow::Borrowed(word));
     // Only Chromium reveals the class of its connection.
     let connection =
@@ -137,6 +138,7 @@ fn page(random: &mut Random, release_share: f64) -> Page {
     let visibility = *weighted(random, VISIBILITY, |row| row.1);
     Page {
         browser: told(browser),
+        browser_version: told(version),
         os: told(os),
         device: told(device),
         connection: connection.map(Cow::Borrowed),
@@ -291,14 +293,14 @@ const COUNTRIES: &[(&str, f64, u32)] = &[
 
 /// Browser, operating system, device, and frequency per hundred.
 const BROWSERS: &[(&str, &str, &str, u32)] = &[
-    ("chrome", "windows", "desktop", 30),
-    ("chrome", "android", "mobile", 22),
-    ("safari", "ios", "mobile", 18),
-    ("chrome", "macos", "desktop", 11),
-    ("edge", "windows", "desktop", 7),
-    ("safari", "macos", "desktop", 6),
-    ("firefox", "linux", "desktop", 4),
-    ("safari", "ios", "tablet", 2),
+    ("chrome 156", "windows", "desktop", 30),
+    ("chrome 155", "android", "mobile", 22),
+    ("safari 26", "ios", "mobile", 18),
+    ("chrome 156", "macos", "desktop", 11),
+    ("edge 156", "windows", "desktop", 7),
+    ("safari 26", "macos", "desktop", 6),
+    ("firefox 153", "linux", "desktop", 4),
+    ("safari 18", "ios", "tablet", 2),
 ];
 
 const VISIBILITY: &[(&str, u32)] = &[("visible", 90), ("mixed", 8), ("hidden", 2)];

@@ -5,14 +5,21 @@
 const WORD = /^(?!(\D*\d){3}|\d+$)[a-z\d_.-]{1,24}$/;
 const MAX_SEGMENTS = 6;
 
-/** A function that describes the page for a report of a request with this model, at the time of the call. */
-export function describer({ useCase, provider, release }) {
+/**
+ * A function that describes the page for a report of a request with this model, at the time of the call. `own` are
+ * options of that call alone.
+ */
+export function describer(options) {
   const { maxTouchPoints, platform, connection } = navigator;
 
-  return (model) => ({
+  return (model, own) => {
+    const { useCase, provider, release, variant, attributes } = { ...options, ...own };
+    return {
     use_case: useCase,
     provider,
     model,
+    variant,
+    attributes,
     page: {
       // An iPad says that it is a Mac, but no Mac has a touch screen. An iPad has five touch points.
       device: maxTouchPoints == 5 && platform == "MacIntel" ? "tablet" : undefined,
@@ -21,7 +28,8 @@ export function describer({ useCase, provider, release }) {
       release,
       route: routeOf(location.pathname),
     },
-  });
+  };
+  };
 }
 
 /** The path, with `:id` for each segment that may name a person or a thing. */

@@ -34,6 +34,7 @@ const IDLE = {
   onFirstToken: off,
   onStreamEnd: off,
   watchOutput: off,
+  set: silent,
   wrapFetch: (fetch) => fetch,
   use() {
     return this;
@@ -58,7 +59,7 @@ function createProbe(options) {
   const extensions = [];
   // Zone.js takes a timer for work of the app, and keeps the page's under a name of its own.
   const later = window.__zone_symbol__setTimeout ?? setTimeout;
-  let session, watcher, loading, loadingFull, sending, last;
+  let session, watcher, loading, loadingFull, sending, last, own;
   let consented = consent == GRANTED;
   /** When the timer will call `wake`. An unnecessary call costs less than a timer that is set anew. */
   let wakeAt = Infinity;
@@ -75,7 +76,8 @@ function createProbe(options) {
     lastReport: () => last,
     onFirstToken,
     onStreamEnd,
-    wrapFetch: (fetch) => (fetch == tap.ours_ ? fetch : tap.wrap_(fetch)),
+    wrapFetch,
+    set: (more) => void Object.assign(options, more),
     use,
     setConsent,
     flush,
@@ -84,13 +86,31 @@ function createProbe(options) {
 
   function watchRequests() {
     const bufferEvent = tap.sink_;
-    tap.inspect_ = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
+    const inspect = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
+    tap.inspect_ = (stream, ...args) => {
+      stream.own_ = own;
+      return inspect(stream, ...args);
+    };
     tap.sink_ = (...event) => {
       bufferEvent(...event);
       load();
     };
     if (tap.buffered_.length) load();
     else (window.requestIdleCallback ?? later)(load);
+  }
+
+  /** `more`: options of the calls of this fetch alone. */
+  function wrapFetch(fetch, more) {
+    const watched = fetch == tap.ours_ ? fetch : tap.wrap_(fetch);
+    if (!more) return watched;
+    return (...args) => {
+      own = more;
+      try {
+        return watched(...args);
+      } finally {
+        own = undefined;
+      }
+    };
   }
 
   function watchPage() {

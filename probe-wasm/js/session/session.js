@@ -142,12 +142,12 @@ export class Session {
 
   /** Opens a stream. With too many at once, the oldest is reported as it is, and no more is seen of it. */
   #open(stream) {
-    const { time, signal, model, submit } = stream;
+    const { time, signal, model, own_, submit } = stream;
     const [oldest] = this.#streams;
     if (this.#streams.size >= MAX_OPEN) this.#end(oldest, time, ends.UNSEEN, true);
     stream.key = ++this.#keys;
     stream.visibilityBits_ = this.#visibilityBits;
-    stream.facts_ = { v: 1, id: randomId(), rev: 0, open: true, ...this.#page.describe(model) };
+    stream.facts_ = { v: 1, id: randomId(), rev: 0, open: true, ...this.#page.describe(model, own_) };
     this.#streams.add(stream);
     stream.due_ = time + WAITING_MS;
     stream.watcher = this.#watcher;

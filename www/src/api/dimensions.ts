@@ -6,8 +6,10 @@ export const WINDOW_DIMENSIONS = ["site", "use_case", "provider", "model", "coun
 /** Dimensions that only single streams have. */
 export const STREAM_DIMENSIONS = [
   "release",
+  "variant",
   "route",
   "browser",
+  "browser_version",
   "os",
   "device",
   "connection",

@@ -455,8 +455,10 @@ export type GroupBy =
   | "country"
   | "response_model"
   | "release"
+  | "variant"
   | "route"
   | "browser"
+  | "browser_version"
   | "os"
   | "device"
   | "connection"
@@ -931,6 +933,8 @@ export interface StreamPage {
 }
 
 export interface StreamReport {
+  /** Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration. */
+  attributes?: Record<string, string>;
   /** Body bytes as the app got them, after decompression. */
   bytes: number;
   /** Input tokens served from the provider's cache, as the provider counted. */
@@ -1034,9 +1038,11 @@ export interface StreamReport {
   page?: {
     /**
      * Browser family, such as `chrome`. Absent from what the probe sends: the collector reads it from the request, like
-     * the two below.
+     * the three below.
      */
     browser?: string;
+    /** Family and major version of the browser, such as `firefox 153`. */
+    browser_version?: string;
     /** The browser's own class of the connection, such as `4g`. */
     connection?: string;
     /** `desktop`, `mobile` or `tablet`. */
@@ -1152,6 +1158,8 @@ export interface StreamReport {
   use_case?: string;
   /** Schema version. */
   v: number;
+  /** Variant of an experiment, as the app named it. */
+  variant?: string;
 }
 
 /** All figures of the dashboard's first screen. */

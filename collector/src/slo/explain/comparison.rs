@@ -161,7 +161,7 @@ fn candidates(streams: &Streams) -> Vec<Candidate> {
         let mut frequent: Vec<_> = by_value.iter().filter(|(_, numbers)| numbers.len() >= FEWEST).collect();
         frequent.sort_by_key(|(value, numbers)| (Reverse(numbers.len()), *value));
         candidates.extend(frequent.into_iter().take(MOST_VALUES).map(|(value, numbers)| Candidate {
-            value: DimensionValue { dimension, value: value.clone() },
+            value: DimensionValue { dimension: dimension.clone(), value: value.clone() },
             streams: BitSet::of(streams.all.len(), numbers),
         }));
     }

@@ -1,12 +1,14 @@
 //! What the comparison found: values, and the figures that make them stand out.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One value of a dimension.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub(crate) struct DimensionValue {
-    pub(crate) dimension: &'static str,
+    pub(crate) dimension: Cow<'static, str>,
     pub(crate) value: String,
 }
 

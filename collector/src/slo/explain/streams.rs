@@ -1,12 +1,13 @@
 //! The streams that are compared, with the values of each.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// The streams of a range.
 #[derive(Default)]
 pub(crate) struct Streams {
     /// Numbers of the streams with each value of each dimension, in rising order.
-    pub(super) by_value: BTreeMap<&'static str, HashMap<String, Vec<u32>>>,
+    pub(super) by_value: BTreeMap<Cow<'static, str>, HashMap<String, Vec<u32>>>,
     pub(super) all: Vec<Stream>,
 }
 
@@ -18,16 +19,16 @@ pub(super) struct Stream {
 
 impl Streams {
     /// Adds a stream. `cause` is why it is affected, as far as that is known.
-    pub(crate) fn add<'a>(
+    pub(crate) fn add<'a, Name: Into<Cow<'static, str>>>(
         &mut self,
         ended_ms: i64,
         is_affected: bool,
         cause: Option<&'static str>,
-        values: impl IntoIterator<Item = (&'static str, &'a str)>,
+        values: impl IntoIterator<Item = (Name, &'a str)>,
     ) {
         let number = self.all.len() as u32;
         for (dimension, value) in values {
-            let by_value = self.by_value.entry(dimension).or_default();
+            let by_value = self.by_value.entry(dimension.into()).or_default();
             match by_value.get_mut(value) {
                 Some(numbers) => numbers.push(number),
                 None => _ = by_value.insert(value.to_owned(), vec![number]),

@@ -191,6 +191,7 @@ fn page(random: &mut Random) -> Page {
     let (browser, os, device) = *random.choose(&BROWSERS);
     Page {
         browser: Some(browser.into()),
+        browser_version: Some(format!("{browser} 156").into()),
         os: Some(os.into()),
         device: Some(device.into()),
         connection: Some("4g".into()),

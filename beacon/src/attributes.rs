@@ -1,0 +1,274 @@
+//! Facts that the app names, such as the plan of the user: short identifiers by key.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::field::{FieldValue, NewValue, Value};
+use crate::record::{RecordValue, put_number, put_text, take_number, text};
+
+/// Most attributes of a site, and so of a stream.
+pub const MAX_ATTRIBUTES: usize = 5;
+
+/// Longest key and longest value of an attribute, in bytes.
+pub const MAX_ATTRIBUTE_BYTES: usize = 32;
+
+/// Attributes of a stream, sorted by key. What a page sends may be of any shape: the collector keeps those that its
+/// configuration names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attributes(Vec<(String, String)>);
+
+impl Attributes {
+    /// The attributes in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
+    /// Keeps those attributes that pass the test, and counts the others.
+    pub fn retain(&mut self, keep: impl Fn(&str, &str) -> bool) -> u64 {
+        let before = self.0.len();
+        self.0.retain(|(key, value)| keep(key, value));
+        (before - self.0.len()) as u64
+    }
+
+    fn insert(&mut self, key: String, value: String) {
+        match self.0.binary_search_by(|(known, _)| known.cmp(&key)) {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (key, value)),
+        }
+    }
+}
+
+/// Whether this may be the key of an attribute: a word in small letters, with digits and `_` after the first.
+#[must_use]
+pub fn is_attribute_key(key: &str) -> bool {
+    let mut bytes = key.bytes();
+    key.len() <= MAX_ATTRIBUTE_BYTES
+        && bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// Whether this may be the value of an attribute: letters, digits and `._-` without blanks. Many digits are the id of a
+/// person or of a thing.
+#[must_use]
+pub fn is_attribute_value(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    (1..=MAX_ATTRIBUTE_BYTES).contains(&value.len())
+        && digits <= MOST_DIGITS
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+/// Enough for a date.
+const MOST_DIGITS: usize = 8;
+
+/// Further ones of a report are dropped without being read.
+const MOST_READ: usize = 64;
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Attributes {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let mut attributes = Self::default();
+        pairs.into_iter().for_each(|(key, value)| attributes.insert(key.into(), value.into()));
+        attributes
+    }
+}
+
+impl Serialize for Attributes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AttributesVisitor)
+    }
+}
+
+/// Accepts an object, or the text of a tag such as `plan=pro tier=gold`. Nothing else is an attribute, and nothing is an
+/// error: a mistake in the app must not cost the report.
+struct AttributesVisitor;
+
+impl<'de> Visitor<'de> for AttributesVisitor {
+    type Value = Attributes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with short texts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
+        let mut attributes = Attributes::default();
+        while attributes.0.len() < MOST_READ
+            && let Some((key, Scalar(value))) = map.next_entry()?
+        {
+            attributes.insert(key, value);
+        }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(attributes)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Attributes, E> {
+        let pairs = text.split_whitespace().take(MOST_READ);
+        Ok(pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Attributes, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Attributes::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Attributes, E> {
+        Ok(Attributes::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Attributes, E> {
+        Ok(Attributes::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Attributes, E> {
+        Ok(Attributes::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Attributes, E> {
+        Ok(Attributes::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Attributes, E> {
+        Ok(Attributes::default())
+    }
+}
+
+/// A text, a number or a flag, as text. Anything else is an empty text, which no attribute may be.
+struct Scalar(String);
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a short text")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar(text.to_owned()))
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Scalar, E> {
+        Ok(Scalar(flag.to_string()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar(number.to_string()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
+        Ok(Scalar(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
+        Ok(Scalar(number.to_string()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Scalar, E> {
+        Ok(Scalar(String::new()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar(String::new()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar(String::new()))
+    }
+}
+
+impl FieldValue for Attributes {
+    fn value(&self) -> Option<Value<'_>> {
+        (!self.0.is_empty()).then_some(Value::Attributes(self))
+    }
+
+    fn new(path: &[u8], value: NewValue<'_>) -> Option<Self> {
+        match (path, value) {
+            ([], NewValue::Attributes(attributes)) => Some(attributes),
+            _ => None,
+        }
+    }
+}
+
+impl RecordValue for Attributes {
+    fn write(&self, number: u8, into: &mut Vec<u8>) {
+        into.push(number << 1);
+        put_number(self.0.len() as u64, into);
+        for (key, value) in &self.0 {
+            put_text(key, into);
+            put_text(value, into);
+        }
+    }
+
+    fn read(_: bool, from: &mut &[u8]) -> Option<Self> {
+        (0..take_number(from)?).map(|_| Some((text(from)?.to_owned(), text(from)?.to_owned()))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(json: &str) -> Vec<(String, String)> {
+        let attributes: Attributes = serde_json::from_str(json).unwrap();
+        attributes.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn an_object_and_a_tag_give_the_same_attributes() {
+        let same = pairs(&[("plan", "pro"), ("seats", "5"), ("trial", "true")]);
+        assert_eq!(parsed(r#"{"seats":5,"plan":"pro","trial":true}"#), same);
+        assert_eq!(parsed(r#"" plan=pro  seats=5 trial=true""#), same);
+    }
+
+    #[test]
+    fn no_json_is_an_error() {
+        for json in ["null", "7", "-7", "1.5", "true", "[{}]", "\"\"", "{}"] {
+            assert_eq!(parsed(json), [], "{json}");
+        }
+        let odd = r#"{"a":{"b":[1]},"b":[{"c":1}],"c":null,"d":"x","d":"y"}"#;
+        assert_eq!(parsed(odd), pairs(&[("a", ""), ("b", ""), ("c", ""), ("d", "y")]));
+        let many: Vec<_> = (0..1000).map(|at| format!("\"k{at}\":1")).collect();
+        assert_eq!(parsed(&format!("{{{}}}", many.join(","))).len(), MOST_READ);
+    }
+
+    #[test]
+    fn keys_and_values_are_short_identifiers() {
+        for key in ["plan", "ab_test_2"] {
+            assert!(is_attribute_key(key), "{key}");
+        }
+        for key in ["", "Plan", "2nd", "a-b", "_a", "a b", "é", &"a".repeat(33)] {
+            assert!(!is_attribute_key(key), "{key}");
+        }
+        for value in ["pro", "v2.1", "EU-west_1", "2026-11-28", "5"] {
+            assert!(is_attribute_value(value), "{value}");
+        }
+        for value in ["", "jo@example.org", "two words", "Grüße", "123456789", "a/b", &"a".repeat(33)] {
+            assert!(!is_attribute_value(value), "{value}");
+        }
+    }
+}
