@@ -1,7 +1,14 @@
-/** `node compress.mjs FOLDER…`: puts beside each file that browsers load what servers send of it, by brotli and by gzip. */
+/**
+ * `node compress.mjs FOLDER…`: puts beside each file that browsers load what servers send of it, by brotli and by gzip.
+ * Runs in the folder of an npm package that has zopfli.
+ */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { brotliCompressSync } from "node:zlib";
+
+// Browsers accept brotli only over https. For the others, zopfli's gzip is 4 % smaller than that of zlib, level 9.
+const zopfli = createRequire(resolve("package.json"))("@gfx/zopfli");
 
 const LOADED = /\.(css|html|js|mjs|svg|wasm)$/;
 
@@ -10,6 +17,6 @@ for (const folder of process.argv.slice(2)) {
   for (const path of names.map((name) => join(folder, name))) {
     const bytes = readFileSync(path);
     writeFileSync(`${path}.br`, brotliCompressSync(bytes));
-    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+    writeFileSync(`${path}.gz`, await zopfli.gzipAsync(bytes, {}));
   }
 }

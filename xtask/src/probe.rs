@@ -39,7 +39,7 @@ pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
         fs::copy(package.join(types), dist.join(types))?;
     }
     pack(&package, &made, &dist)?;
-    run(Command::new("node").arg(root.join("xtask/compress.mjs")).arg(&dist))
+    run(Command::new("node").current_dir(&package).arg(root.join("xtask/compress.mjs")).arg(&dist))
 }
 
 /// The glue between JavaScript and Wasm, which [`size`] measures with the parts around it.
