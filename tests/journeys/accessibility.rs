@@ -38,6 +38,17 @@ async fn no_screen_violates_a_rule_of_axe() -> Result<()> {
     screens.browser.page.execute("document.querySelector('.filter-menu summary').click()", vec![]).await?;
     screens.present(".filter-values input").await?;
     screens.violates_nothing("filters").await?;
+    for theme in ["light", "dark"] {
+        let columns = format!("{}/?theme={theme}&columns=model.release.tpot", collector.url);
+        screens.open(&columns, "ready", "[data-accounting]").await?;
+        screens
+            .browser
+            .page
+            .execute("document.querySelector('.column-menu summary').click()", vec![])
+            .await?;
+        screens.present(".column-menu input").await?;
+        screens.violates_nothing(&format!("columns, {theme}")).await?;
+    }
     screens.open(&format!("{}/?theme=light", collector.url), "ready", "[data-accounting]").await?;
     collector.kill().await?;
     state(&screens.browser, "error").await?;

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, Defect, Page, StreamReport};
 use fantoccini::actions::{InputSource, MouseActions, PointerAction};
+use fantoccini::key::Key;
 use fantoccini::{Locator, actions};
 use serde_json::Value;
 use tests::{Browser, Collector, eventually, report};
@@ -111,6 +112,50 @@ async fn filters_take_several_values_by_keyboard() -> Result<()> {
     has_streams(&browser, "60").await?;
     browser.page.find(Locator::Css("body")).await?.send_keys("x").await?;
     has_streams(&browser, "100").await?;
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_the_list_are_chosen_by_keyboard() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let of_release = |number: u64| {
+        let release = if number < 30 { "v41" } else { "v42" };
+        let page = Some(Page { release: Some(release.into()), ..Page::default() });
+        StreamReport { page, ..report(number) }
+    };
+    post(&collector, (0..40).map(of_release).collect()).await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "ready").await?;
+    browser
+        .page
+        .find(Locator::Css(".column-menu summary"))
+        .await?
+        .send_keys(&char::from(Key::Enter).to_string())
+        .await?;
+    for (column, columns) in [("release", "model.release.dialect."), ("dialect", "model.release.outcome.")] {
+        let choice = format!(".column-menu input[value={column}]");
+        shown(&browser, &choice).await?;
+        browser.page.find(Locator::Css(&choice)).await?.send_keys(" ").await?;
+        eventually("the columns in the address", || async {
+            browser.page.current_url().await.ok()?.query()?.contains(columns).then_some(())
+        })
+        .await?;
+    }
+
+    // A copied address shows the same, and a narrow screen scrolls the table alone.
+    browser.page.set_window_size(500, 1_000).await?;
+    browser.page.goto(browser.page.current_url().await?.as_str()).await?;
+    state(&browser, "ready").await?;
+    let head = text(&browser, ".streams thead").await?;
+    ensure!(head.contains("Release") && !head.contains("Dialect"), "{head}");
+    let is_wider = "return document.documentElement.scrollWidth > innerWidth";
+    ensure!(browser.page.execute(is_wider, vec![]).await? == false, "the page scrolls sideways");
+    let value = "[...document.querySelectorAll('.streams td button')].find((one) => one.textContent === 'v42').click()";
+    browser.page.execute(value, vec![]).await?;
+    has_streams(&browser, "10").await?;
+    ensure!(text(&browser, ".chip").await?.contains("v42"), "the chip names the release");
     browser.close().await
 }
 

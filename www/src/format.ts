@@ -158,6 +158,12 @@ export function humanize(name: string): string {
   return name.replaceAll("_", " ");
 }
 
+/** A name of the API as a heading: `First byte`. */
+export function heading(name: string): string {
+  const words = humanize(name);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** A source of server timing as text. */
 export function sourceLabel(source: string): string {
   return source === "comment" ? "SSE comment" : humanize(source);

@@ -24,6 +24,7 @@ import type { Affected, Explanation, Phases, Releases, Timeseries as SpeedSeries
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
+import { DEFAULT_COLUMNS, toggledColumn, type StreamColumn } from "./api/stream-columns";
 import { nextCursorOf, rowsOf, type StreamList } from "./api/stream-list";
 import { leadMetric } from "./metric";
 import { DEFAULT_VIEW, readView, writeView, type ChartType, type CompareTo, type View } from "./url";
@@ -103,8 +104,9 @@ export const hasData = computed(() => {
 export const isStale = computed(() => {
   const loaded = dashboardData.value?.view;
   if (loaded === undefined) return false;
-  const now = view.value;
-  return writeView({ ...loaded, stream: null }) !== writeView({ ...now, stream: null });
+  // These two choose from data that is on screen.
+  const own = { stream: null, columns: null };
+  return writeView({ ...loaded, ...own }) !== writeView({ ...view.value, ...own });
 });
 
 /** Whether data of the current view is loading. During an outage the old data stays readable. */
@@ -155,6 +157,9 @@ export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAl
 export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });
 export const setDefect = (defect: string | null) => navigate({ defect });
 export const setSample = (sample: SampleKind | null) => navigate({ sample });
+export const toggleColumn = (column: StreamColumn) =>
+  navigate({ columns: toggledColumn(view.value.columns ?? DEFAULT_COLUMNS, column) });
+export const resetColumns = () => navigate({ columns: null });
 export const openStream = (stream: string) => navigate({ stream });
 export const closeStream = () => navigate({ stream: null });
 

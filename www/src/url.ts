@@ -4,6 +4,7 @@ import type { Metric } from "./api/metrics";
 import { DEFECTS } from "./api/defects";
 import { DIMENSIONS } from "./api/dimensions";
 import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
+import { columnsText, readColumns, type StreamColumn } from "./api/stream-columns";
 import { DURATION_METRICS } from "./metric";
 
 export const OUTCOMES: readonly Outcome[] = [
@@ -45,6 +46,8 @@ export interface View {
   defect: string | null;
   /** Sample to list; `null` for the newest streams. */
   sample: SampleKind | null;
+  /** Columns of the list; `null` for the default ones. */
+  columns: readonly StreamColumn[] | null;
   stream: string | null;
 }
 
@@ -59,6 +62,7 @@ export const DEFAULT_VIEW: View = {
   outcome: null,
   defect: null,
   sample: null,
+  columns: null,
   stream: null,
 };
 
@@ -81,6 +85,7 @@ export function readView(search: string): View {
     outcome: oneOf(OUTCOMES, query.get("outcome")),
     defect: oneOf(DEFECTS, query.get("defect")),
     sample: oneOf(SAMPLES, query.get("sample")),
+    columns: readColumns(query.get("columns")),
     stream: query.get("stream") || null,
   };
 }
@@ -100,6 +105,7 @@ export function writeView(view: View): string {
   if (view.outcome) query.set("outcome", view.outcome);
   if (view.defect) query.set("defect", view.defect);
   if (view.sample) query.set("sample", view.sample);
+  if (view.columns) query.set("columns", columnsText(view.columns));
   if (view.stream) query.set("stream", view.stream);
   const text = query.toString();
   return text ? `?${text}` : "";

@@ -19,6 +19,7 @@ it("a view survives the query string", () => {
     outcome: "truncated",
     defect: "stall",
     sample: "slowest",
+    columns: ["model", "browser", "ttfv"],
     stream: "9f86d081884c7d659a2feaa0c55ad015",
   };
   expect(readView(writeView(view))).toEqual(view);
@@ -33,7 +34,7 @@ it("fixed times survive the query string", () => {
 
 it("unknown values fall back to the defaults", () => {
   expect(readView("?from=1&to=x&compare_to=year")).toEqual(DEFAULT_VIEW);
-  const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&defect=hum&sample=best&shoe=43";
+  const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&defect=hum&sample=best&columns=shoe&shoe=43";
   expect(readView(unknown)).toEqual(DEFAULT_VIEW);
 });
 

@@ -10,7 +10,7 @@ import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
-import { columnDuration, count, dateTime, duration, humanize, isKnown, percent, plural, valueLabel } from "../format";
+import { columnDuration, count, dateTime, duration, heading, humanize, isKnown, percent, plural, valueLabel } from "../format";
 import { isOfWindows } from "../filters";
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
@@ -78,7 +78,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
         <table class="stream-table breakdown-table">
           <thead>
             <tr>
-              <th scope="col">{humanize(answer.by)}</th>
+              <th scope="col">{heading(answer.by)}</th>
               {COLUMNS.map((head) => (
                 <Head key={head.column} {...head} sorted={column} onSort={(next) => (sorted.value = next)} />
               ))}

@@ -1,16 +1,17 @@
 /** Sheet of one stream: its summary, timeline, inter-chunk latency and fields. */
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { Dimension, StreamReport } from "../api/api-types";
+import type { StreamReport } from "../api/api-types";
+import { modelOf } from "../api/stream-columns";
 import { Bars } from "../charts/bars";
-import { dateTime, duration, isKnown, valueLabel } from "../format";
-import { closeStream, connection, opened, openStream, rows, setFilter, view } from "../state";
+import { dateTime, duration, isKnown } from "../format";
+import { closeStream, connection, opened, openStream, rows, view } from "../state";
 import { Icon } from "../ui/icon";
 import { OutcomeMark } from "../ui/outcome";
 import { fieldsOf } from "./fields";
+import { FilterButton } from "./filter-button";
 import { gapBuckets } from "./gap-buckets";
-import { missingGapsReason, modelOf, streamSummary } from "./stream-summary";
+import { missingGapsReason, streamSummary } from "./stream-summary";
 import { Timeline } from "./timeline";
 
 export function Detail() {
@@ -195,19 +196,6 @@ function Fields({ report }: { report: StreamReport }) {
         </div>
       ))}
     </section>
-  );
-}
-
-function FilterButton({ dimension, value }: { dimension: Dimension; value: string }): ComponentChildren {
-  return (
-    <button
-      type="button"
-      class="narrow"
-      onClick={() => setFilter(dimension, value)}
-      title="Filter by this value"
-    >
-      {valueLabel(dimension, value)}
-    </button>
   );
 }
 

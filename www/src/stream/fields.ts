@@ -1,5 +1,6 @@
 /** All fields of a report as text, in groups. Absent fields are listed as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
+import { DIMENSION_VALUES, type ReportedDimension } from "../api/stream-columns";
 import { bytes, count, exactDuration, humanize, isKnown, type MaybeNumber } from "../format";
 import { timePerChunk } from "./probe-overhead";
 import { isContentHidden } from "./stream-summary";
@@ -25,15 +26,11 @@ function identityFields(report: StreamReport): FieldGroup {
   return {
     title: "Stream",
     entries: [
-      { name: "site", text: report.site ?? null, dimension: "site" },
-      { name: "use case", text: report.use_case ?? null, dimension: "use_case" },
-      { name: "provider", text: report.provider ?? null, dimension: "provider" },
+      ...dimensionFields(report, "site", "use_case", "provider"),
       { name: "requested model", text: report.model ?? null, dimension: "model" },
-      { name: "response model", text: report.response_model ?? null, dimension: "response_model" },
-      { name: "country", text: report.country === "unknown" ? null : report.country, dimension: "country" },
-      { name: "dialect", text: report.dialect ?? null, dimension: "dialect" },
+      ...dimensionFields(report, "response_model", "country", "dialect"),
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
-      { name: "finish reason", text: report.finish_reason ?? null, dimension: "finish_reason" },
+      ...dimensionFields(report, "finish_reason"),
       { name: "response id", text: report.response_id ?? null },
       { name: "content visibility", text: VISIBILITY[report.observed ?? "events"] },
       { name: "revision", text: String(report.rev ?? 0) },
@@ -103,20 +100,20 @@ function serverFields({ server: timing }: StreamReport): FieldGroup {
   };
 }
 
-function pageFields({ page: context, dropped }: StreamReport): FieldGroup {
-  const names = ["browser", "os", "device", "connection", "visibility", "release", "route"] as const;
-  const entries: Field[] = names.map((name) => ({ name, text: context?.[name] ?? null, dimension: name }));
-  const droppedReports = Object.entries(dropped ?? {}).filter(([, n]) => n);
+function pageFields(report: StreamReport): FieldGroup {
+  const entries = dimensionFields(report, "browser", "os", "device", "connection", "visibility", "release", "route");
+  const droppedReports = Object.entries(report.dropped ?? {}).filter(([, n]) => n);
   return {
     title: "Page",
     entries: [...entries, ...droppedReports.map(([name, n]) => countField(`dropped, ${humanize(name)}`, n))],
   };
 }
 
-function lifecycleFields({ page_lifecycle: lifecycle }: StreamReport): FieldGroup {
+function lifecycleFields(report: StreamReport): FieldGroup {
+  const { page_lifecycle: lifecycle } = report;
   if (!lifecycle) return { title: "Page lifecycle", entries: [] };
   const entries: Field[] = [
-    { name: "protocol", text: lifecycle.protocol ?? null, dimension: "protocol" },
+    ...dimensionFields(report, "protocol"),
     durationField("end-of-stream delay", lifecycle.end_delay_ms),
     durationField("hidden time", lifecycle.hidden_ms),
     countField("long frames", lifecycle.long_frames),
@@ -140,6 +137,13 @@ function overheadFields({ probe_overhead: overhead, clock_resolution_ms }: Strea
       bytesField("earlier beacons", overhead.sent_bytes),
     ],
   };
+}
+
+function dimensionFields(report: StreamReport, ...dimensions: ReportedDimension[]): Field[] {
+  return dimensions.map((dimension) => {
+    const text = DIMENSION_VALUES[dimension](report) ?? null;
+    return { name: humanize(dimension), text, dimension };
+  });
 }
 
 function countField(name: string, value: MaybeNumber): Field {

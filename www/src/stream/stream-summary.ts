@@ -42,8 +42,3 @@ export function missingGapsReason(report: StreamReport): string {
 export function isContentHidden({ observed }: Pick<StreamReport, "observed">): boolean {
   return observed === "chunks";
 }
-
-/** The model name that the collector counts the stream under. */
-export function modelOf({ model, response_model }: StreamReport): string {
-  return model ?? response_model ?? "unknown";
-}

@@ -1,0 +1,78 @@
+/** Heading and cell of each column of the stream list. */
+import type { ComponentChildren } from "preact";
+
+import type { StreamReport } from "../api/api-types";
+import { GLOSSARY, type Term } from "../api/glossary";
+import { METRIC_LABELS } from "../api/metrics";
+import {
+  COUNT_VALUES,
+  DIMENSION_VALUES,
+  METRIC_VALUES,
+  STREAM_COLUMNS,
+  type ReportedCount,
+  type ReportedDimension,
+  type ReportedMetric,
+  type StreamColumn,
+} from "../api/stream-columns";
+import { ABSENT, bytes, columnDuration, count, heading, humanize, isKnown } from "../format";
+import { OutcomeMark } from "../ui/outcome";
+import { FilterButton } from "./filter-button";
+
+export interface Column {
+  id: StreamColumn;
+  label: string;
+  meaning: string | undefined;
+  isNumber: boolean;
+  cell: (report: StreamReport) => ComponentChildren;
+}
+
+const COUNT_TERMS: Partial<Record<ReportedCount, Term>> = { chunks: "chunk", output_tokens: "token" };
+
+export const COLUMNS: readonly Column[] = STREAM_COLUMNS.map(columnOf);
+
+function columnOf(id: StreamColumn): Column {
+  if (id === "outcome") return { ...named(id), isNumber: false, cell: outcomeCell };
+  if (id === "defects") return { ...named(id, "defect"), isNumber: false, cell: defectsCell };
+  if (isIn(DIMENSION_VALUES, id)) return dimensionColumn(id);
+  return isIn(METRIC_VALUES, id) ? metricColumn(id) : countColumn(id);
+}
+
+function dimensionColumn(id: ReportedDimension): Column {
+  const cell = (report: StreamReport) => {
+    const value = DIMENSION_VALUES[id](report);
+    return value ? <FilterButton dimension={id} value={value} /> : <span class="dim">{ABSENT}</span>;
+  };
+  return { ...named(id), isNumber: false, cell };
+}
+
+function metricColumn(id: ReportedMetric): Column {
+  const { short, meaning } = METRIC_LABELS[id];
+  const label = id === "inter_chunk_latency" ? "Max inter-chunk" : short;
+  return { id, label, meaning, isNumber: true, cell: (report) => columnDuration(METRIC_VALUES[id](report)) };
+}
+
+function countColumn(id: ReportedCount): Column {
+  const text = id === "bytes" ? bytes : count;
+  return { ...named(id, COUNT_TERMS[id]), isNumber: true, cell: (report) => text(COUNT_VALUES[id](report)) };
+}
+
+/** Some names are terms of the glossary. */
+function named(id: StreamColumn, term = humanize(id)) {
+  return { id, label: heading(id), meaning: (GLOSSARY as Record<string, string>)[term] };
+}
+
+function outcomeCell({ outcome, open }: StreamReport) {
+  return <OutcomeMark outcome={outcome} open={open ?? false} />;
+}
+
+function defectsCell({ defects }: StreamReport) {
+  const text = Object.entries(defects ?? {})
+    .filter(([, n]) => isKnown(n) && n > 0)
+    .map(([name, n]) => humanize(name) + (n > 1 ? ` ×${n}` : ""))
+    .join(", ");
+  return text ? <span title={text}>{text}</span> : <span class="dim">none</span>;
+}
+
+function isIn<Table extends object>(table: Table, name: PropertyKey): name is keyof Table {
+  return name in table;
+}
