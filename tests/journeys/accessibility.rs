@@ -23,6 +23,8 @@ async fn no_screen_violates_a_rule_of_axe() -> Result<()> {
     screens.check(&format!("{}/?", collector.url), "empty", "[data-refusal]").await?;
     fill(&collector).await?;
     screens.check(&format!("{}/?range=24h", collector.url), "ready", "[data-finding]").await?;
+    let compared = format!("{}/?range=24h&compare_to=week", collector.url);
+    screens.check(&compared, "ready", "[data-periods=week]").await?;
     let heatmap = format!("{}/?drawing=heatmap&site=demo&use_case=chat", collector.url);
     screens.check(&heatmap, "ready", "[data-chart=ttft] .heat rect").await?;
     let id = format!("{:032x}", 7);

@@ -7,10 +7,11 @@ use beacon::{Batch, Defect, Page, StreamReport};
 use fantoccini::actions::{InputSource, MouseActions, PointerAction};
 use fantoccini::key::Key;
 use fantoccini::{Locator, actions};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::{Browser, Collector, eventually, report};
 
 use super::dashboard::{shown, state, text};
+use super::planted_incident::import;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dragging_over_a_chart_zooms_to_its_times() -> Result<()> {
@@ -156,6 +157,45 @@ async fn columns_of_the_list_are_chosen_by_keyboard() -> Result<()> {
     browser.page.execute(value, vec![]).await?;
     has_streams(&browser, "10").await?;
     ensure!(text(&browser, ".chip").await?.contains("v42"), "the chip names the release");
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_range_is_compared_with_the_same_time_earlier() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (config, data) = (folder.path().join("llm-rum.toml"), folder.path().join("data"));
+    std::fs::write(&config, "")?;
+    let config = config.to_str().context("the path is text")?;
+    let line = |number: u64, days_ago: u64, wait_ms: f64| {
+        let (ttft_ms, ttfv_ms) = (Some(wait_ms), Some(wait_ms));
+        let mut line = json!(StreamReport { ttft_ms, ttfv_ms, ..report(number) });
+        line["site"] = json!("demo");
+        line["received_ms"] = json!((minute() - 5) * 60_000 - days_ago * 86_400_000);
+        line.to_string() + "\n"
+    };
+    let lines: String = (0..40)
+        .map(|number| line(number, 0, 1_000.0))
+        .chain((40..80).map(|number| line(number, 7, 400.0)))
+        .collect();
+    import(config, &data, lines.as_bytes()).await?;
+    let collector = Collector::start_with(&data, &["--config", config]).await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&format!("{}/?range=24h", collector.url)).await?;
+    state(&browser, "ready").await?;
+    let choice = browser.page.find(Locator::Css("[data-compare-to]")).await?;
+    choice.select_by_value("week").await?;
+    shown(&browser, "[data-periods=week] tbody").await?;
+    let table = text(&browser, "[data-periods=week]").await?;
+    for words in ["A week earlier", "TTFT p95", "2.5× as slow", "unchanged"] {
+        ensure!(table.contains(words), "no {words:?} in {table}");
+    }
+    let legends =
+        text(&browser, "[data-chart=ttft]").await? + &text(&browser, "[data-chart=in-flight]").await?;
+    ensure!(legends.matches("earlier").count() >= 3, "{legends}");
+    choice.select_by_value("day").await?;
+    shown(&browser, "[data-periods=day]").await?;
+    let table = text(&browser, "[data-periods=day]").await?;
+    ensure!(table.contains("No streams ended in"), "{table}");
     browser.close().await
 }
 

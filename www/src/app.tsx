@@ -18,6 +18,7 @@ import { Login } from "./panels/login";
 import { OutcomesAndDefects } from "./panels/outcomes";
 import { OutputSpeed } from "./panels/output-speed";
 import { Phases } from "./panels/phases";
+import { Periods } from "./panels/periods";
 import { Releases } from "./panels/releases";
 import { Streams } from "./panels/streams";
 import { Tiles } from "./panels/tiles";
@@ -84,7 +85,13 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
         <Explain result={explanation.value} />
         <Releases result={releases.value} />
         <UseCases summary={summary} />
-        <Tiles summary={summary} range={range} compare={charts.compare} loadedAt={loadedAt} />
+        <Tiles
+          summary={summary}
+          range={range}
+          compareTo={loaded.compareTo}
+          compare={charts.compare}
+          loadedAt={loadedAt}
+        />
       </Layer>
       <Layer title="Percentiles">
         <TtftChart
@@ -96,6 +103,7 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
           compareTo={compareTo}
           useCases={summary.use_cases}
         />
+        <Periods summary={summary} result={charts.earlier} compareTo={loaded.compareTo} loadedAt={loadedAt} />
         <Phases result={charts.phases} />
         <div class="pair">
           <Histogram answer={charts.histogram} />

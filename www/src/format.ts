@@ -169,6 +169,15 @@ export function sourceLabel(source: string): string {
   return source === "comment" ? "SSE comment" : humanize(source);
 }
 
+/** A confidence interval: `1.2 s – 1.9 s`, or `≥ 1.2 s` where few samples leave it open. `null` if it is absent. */
+export function intervalText(
+  interval: { lower_ms?: MaybeNumber; upper_ms?: MaybeNumber } | null | undefined,
+): string | null {
+  const { lower_ms: lower, upper_ms: upper } = interval ?? {};
+  if (!isKnown(lower)) return null;
+  return isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;
+}
+
 /** A value of a dimension as text: a country by its name. */
 export function valueLabel(dimension: string, value: string): string {
   if (dimension === "server_source") return sourceLabel(value);

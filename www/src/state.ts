@@ -35,6 +35,8 @@ export type Connection = { kind: "loading" | "open" | "locked" } | { kind: "fail
 /** Responses to the same view. */
 export interface DashboardData {
   summary: Summary;
+  /** Figures of the comparison period. Loaded only if the view names one. */
+  earlier: Result<Summary> | null;
   timeseries: Timeseries;
   histogram: HistogramAnswer;
   abandonment: Result<Abandonment>;

@@ -215,11 +215,15 @@ it("a view is described by range, metric and filters", () => {
 });
 
 it("changes need enough earlier samples", () => {
-  expect([0, 1, 29, 30].map((n) => comparisonCaption(n, "1h"))).toEqual([
+  expect([0, 1, 29, 30].map((n) => comparisonCaption(n, "1h", null))).toEqual([
     "no data in the previous hour",
     "too few samples in the previous hour for a comparison",
     "too few samples in the previous hour for a comparison",
     "changes vs. the previous hour",
+  ]);
+  expect([0, 30].map((n) => comparisonCaption(n, "1h", "week"))).toEqual([
+    "no data in the same time a week earlier",
+    "changes vs. the same time a week earlier",
   ]);
 });
 

@@ -4,7 +4,10 @@ const ID = "9f86d081884c7d659a2feaa0c55ad015";
 const TOKEN = "a-token-of-16-bytes";
 const NONE = { n: 0 };
 const QUIET: Record<string, unknown> = {
-  summary: { streams: 1, open: 0, use_cases: 1, targets: {}, by_use_case: [], ttfv: NONE },
+  summary: {
+    ...{ streams: 1, open: 0, use_cases: 1, targets: {}, by_use_case: [], ttfv: NONE },
+    previous: { from: 60_000, to: 120_000 },
+  },
   timeseries: { step_ms: 60_000, points: [] },
   histogram: { buckets: [] },
   abandonment: { points: [] },
@@ -156,11 +159,22 @@ it("the collector chooses the step of its windows", async () => {
   expect([steps("timeseries"), steps("compare")]).toEqual([[null, "3600"], ["3600"]]);
 });
 
-it("only the chart over time asks for the comparison", async () => {
-  vi.stubGlobal("location", { search: "?compare_to=week", pathname: "/" });
-  await opened();
+it("the figures of the compared period are those of its times", async () => {
+  vi.stubGlobal("location", { search: "?compare_to=week&range=24h&model=large", pathname: "/" });
+  const page = await opened();
   const asking = requests.filter(({ searchParams }) => searchParams.get("compare_to") === "week");
-  expect(new Set(asking.map(({ pathname }) => pathname))).toEqual(new Set(["/v1/timeseries"]));
+  expect(new Set(asking.map(({ pathname }) => pathname))).toEqual(new Set(["/v1/summary", "/v1/timeseries"]));
+  const ofPeriod = requests.filter(({ searchParams }) => searchParams.has("from"));
+  expect(ofPeriod.map(({ pathname, search }) => pathname + search)).toEqual([
+    "/v1/summary?from=60000&to=120000&model=large",
+  ]);
+  expect(page.dashboardData.value?.earlier?.kind).toBe("known");
+});
+
+it("no period is compared unless the view names one", async () => {
+  const page = await opened();
+  expect(requests.some(({ searchParams }) => searchParams.has("compare_to") || searchParams.has("from"))).toBe(false);
+  expect(page.dashboardData.value?.earlier).toBeNull();
 });
 
 it("every panel asks for fixed times", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { elapsedShare, nextRangeCovering, shorterRange, stepFor } from "../src/polling/resolution";
+import { elapsedShare, nextRangeCovering, relativeLength, shorterRange, stepFor } from "../src/polling/resolution";
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
@@ -39,6 +39,12 @@ it("a wrong clock moves the end by one window at most", () => {
   expect([14.5, 15, 99].map(quarter)).toEqual([14.5 / 15, 1, 1]);
   expect(quarter(3)).toBe(14 / 15);
   expect(elapsedShare(0, 24 * 60 * minute, 0)).toBe(23 / 24);
+});
+
+it("a range is as long as what has passed of it", () => {
+  const [range, earlier] = [{ from: 60, to: 120 }, { from: 0, to: 60 }];
+  expect([118, 500].map((now) => relativeLength(range, earlier, now))).toEqual([58 / 60, 1]);
+  expect(relativeLength(range, { from: 0, to: 90 }, 500)).toBeCloseTo(2 / 3);
 });
 
 describe("a shorter range", () => {

@@ -42,8 +42,8 @@ export const REQUEST_TIMEOUT_MS = 20_000;
 type Query = Record<string, string | readonly string[] | undefined>;
 type Method = "GET" | "POST" | "DELETE";
 
-export const getSummary = (window: QueryWindow, options: RequestOptions) =>
-  get("v1/summary", windowQuery(window), options);
+export const getSummary = (window: QueryWindow, compareTo: string | null, options: RequestOptions) =>
+  get("v1/summary", { ...windowQuery(window), compare_to: compareTo ?? undefined }, options);
 
 /** `step` is in seconds. Without it the collector takes its finest step for the range. */
 export interface SeriesQuery {

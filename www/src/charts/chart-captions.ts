@@ -25,7 +25,7 @@ import {
   type MaybeNumber,
 } from "../format";
 import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
-import type { View } from "../url";
+import type { CompareTo, View } from "../url";
 import { longest, stretchesAbove, type Stretch } from "./stretches";
 
 const RANGE_LABELS: Record<RangePreset, { last: string; before: string }> = {
@@ -53,9 +53,17 @@ export function describeView({ range, metric, filters }: Pick<View, "range" | "f
   return `${rangeLabel(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;
 }
 
+export const COMPARISON_LABELS: Record<CompareTo, string> = {
+  previous: "the period before",
+  day: "a day earlier",
+  week: "a week earlier",
+};
+
 /** Names the period that changes compare with, or says why there is none. `n` counts the samples of that period. */
-export function comparisonCaption(n: number, range: Range): string {
-  const before = isFixed(range) ? "the period before of the same length" : RANGE_LABELS[range].before;
+export function comparisonCaption(n: number, range: Range, compareTo: CompareTo | null): string {
+  const previous = isFixed(range) ? "the period before of the same length" : RANGE_LABELS[range].before;
+  const isPrevious = compareTo === null || compareTo === "previous";
+  const before = isPrevious ? previous : `the same time ${COMPARISON_LABELS[compareTo]}`;
   if (n === 0) return `no data in ${before}`;
   return n < MIN_SAMPLES ? `too few samples in ${before} for a comparison` : `changes vs. ${before}`;
 }

@@ -10,7 +10,19 @@ import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
 import { LoadError } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
-import { columnDuration, count, dateTime, duration, heading, humanize, isKnown, percent, plural, valueLabel } from "../format";
+import {
+  columnDuration,
+  count,
+  dateTime,
+  duration,
+  heading,
+  humanize,
+  intervalText,
+  isKnown,
+  percent,
+  plural,
+  valueLabel,
+} from "../format";
 import { isOfWindows } from "../filters";
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
@@ -196,11 +208,8 @@ function PercentileRange({ group, scale }: { group: Group; scale: GroupScale }) 
 }
 
 function intervalTitle({ intervals }: Group): string | undefined {
-  const { lower_ms: lower, upper_ms: upper } = intervals?.p95 ?? {};
-  if (!isKnown(lower)) return undefined;
-  return isKnown(upper)
-    ? `95 % confidence interval: ${duration(lower)} – ${duration(upper)}`
-    : `95 % confidence interval: ≥ ${duration(lower)} (few samples)`;
+  const text = intervalText(intervals?.p95);
+  return text === null ? undefined : `95 % confidence interval: ${text}`;
 }
 
 /** Only an impact that matters has a colour. */

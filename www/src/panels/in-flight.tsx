@@ -4,17 +4,20 @@ import { useMemo } from "preact/hooks";
 import type { Timeseries } from "../api/api-types";
 import { GLOSSARY } from "../api/glossary";
 import { stepLabel } from "../charts/chart-captions";
+import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlier";
 import { Figure } from "../charts/figure";
-import { LineChart } from "../charts/line-chart";
+import { Legend, LineChart } from "../charts/line-chart";
 import type { PlotSpec } from "../charts/plot";
-import { dateTime, isKnown, timeInterval } from "../format";
+import { ABSENT, dateTime, isKnown, timeInterval } from "../format";
 import { zoomTo } from "../state";
 
 const TITLE = "Streams in flight";
 
+const EARLIER: readonly EarlierLine[] = [{ label: "earlier", key: "in_flight", colour: "earlier-p50" }];
+
 export function InFlight({ series }: { series: Timeseries }) {
   const spec = useMemo(() => plotOf(series), [series]);
-  const { points, step_ms: step, to } = series;
+  const { points, earlier, step_ms: step, to } = series;
   return (
     <Figure
       chart="in-flight"
@@ -26,6 +29,7 @@ export function InFlight({ series }: { series: Timeseries }) {
         rows: () => points.map((point) => [dateTime(point.timestamp_ms, to), mean(point.in_flight)]).reverse(),
       }}
     >
+      {earlier && <Legend entries={[{ label: "in flight", colour: "client" }, ...EARLIER]} />}
       <div class="plot-frame">
         <LineChart
           spec={spec}
@@ -33,7 +37,10 @@ export function InFlight({ series }: { series: Timeseries }) {
           readout={(index) => {
             const point = points[index];
             if (!point) return null;
-            const values = [{ label: "in flight", text: mean(point.in_flight), colour: "client" }];
+            const values = [
+              { label: "in flight", text: mean(point.in_flight), colour: "client" },
+              ...earlierReadout(earlier?.[index], EARLIER, (value) => (isKnown(value) ? mean(value) : ABSENT)),
+            ];
             return { heading: timeInterval(point.timestamp_ms, step, to), values };
           }}
           onBrush={zoomTo}
@@ -43,16 +50,21 @@ export function InFlight({ series }: { series: Timeseries }) {
   );
 }
 
-function plotOf({ points, step_ms: step, from, to, targets }: Timeseries): PlotSpec {
+function plotOf({ points, earlier, step_ms: step, from, to, targets }: Timeseries): PlotSpec {
   const cap = targets.in_flight_cap;
+  // Every step has a mean, also one without samples of the metric.
+  const isLowSample = points.map(() => false);
   return {
     times: points.map((point) => point.timestamp_ms + step / 2),
     from,
     to: Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "linear",
-    lines: [{ label: "in flight", colour: "--client", values: points.map((point) => point.in_flight), width: 1.75 }],
+    lines: [
+      ...earlierLines(earlier, EARLIER).map((line) => ({ ...line, isLowSample })),
+      { label: "in flight", colour: "--client", values: points.map((point) => point.in_flight), width: 1.75 },
+    ],
     targets: isKnown(cap) ? [{ label: `cap ${mean(cap)}`, short: mean(cap), colour: "--muted", value: cap }] : [],
-    isLowSample: points.map(() => false),
+    isLowSample,
     format: mean,
   };
 }

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Result } from "../api/async-result";
 import { METRIC_LABELS } from "../api/metrics";
 import type { Timeseries, TimeseriesPoint } from "../api/schemas";
+import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlier";
 import { Figure, LoadError } from "../charts/figure";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { PlotSpec } from "../charts/plot";
@@ -18,6 +19,11 @@ const LINES = [
   { label: "p50", key: "p50_output_tokens_per_second", colour: "p50" },
   { label: "slowest 5 %", key: "p5_output_tokens_per_second", colour: "p95" },
 ] as const;
+
+const EARLIER: readonly EarlierLine[] = [
+  { label: "earlier p50", key: "p50_output_tokens_per_second", colour: "earlier-p50" },
+  { label: "earlier slowest 5 %", key: "p5_output_tokens_per_second", colour: "earlier-p95" },
+];
 
 export function OutputSpeed({ result }: { result: Result<Timeseries> }) {
   if (result.kind === "known") return <SpeedFigure series={result.value} />;
@@ -45,7 +51,8 @@ function SpeedFigure({ series }: { series: Timeseries }) {
     >
       <Legend
         entries={[
-          ...LINES.map(({ label, colour }) => ({ label, colour })),
+          ...LINES,
+          ...(series.earlier ? EARLIER : []),
           { label: "reading speed", colour: "target" },
           { label: "streams with tokens", colour: "volume" },
         ]}
@@ -62,18 +69,21 @@ function SpeedFigure({ series }: { series: Timeseries }) {
   );
 }
 
-function plotOf({ points, step_ms: step, from, to }: Timeseries): PlotSpec {
+function plotOf({ points, earlier, step_ms: step, from, to }: Timeseries): PlotSpec {
   return {
     times: points.map((point) => point.timestamp_ms + step / 2),
     from,
     to: Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "log",
-    lines: LINES.map(({ label, key, colour }) => ({
-      label,
-      colour: `--${colour}`,
-      values: points.map((point) => point[key] ?? null),
-      width: 1.75,
-    })),
+    lines: [
+      ...earlierLines(earlier, EARLIER),
+      ...LINES.map(({ label, key, colour }) => ({
+        label,
+        colour: `--${colour}`,
+        values: points.map((point) => point[key] ?? null),
+        width: 1.75,
+      })),
+    ],
     targets: speedsOf(points).map((speed) => ({
       label: `${speed}/s`,
       short: `${speed}/s`,
@@ -101,13 +111,14 @@ function caption(points: readonly TimeseriesPoint[]): string {
   return `Slower than people read: ${shares.join(", ")}.`;
 }
 
-function readoutOf({ points, step_ms, to }: Timeseries, index: number): Readout | null {
+function readoutOf({ points, earlier, step_ms, to }: Timeseries, index: number): Readout | null {
   const point = points[index];
   if (!point) return null;
   return {
     heading: timeInterval(point.timestamp_ms, step_ms, to),
     values: [
       ...LINES.map(({ label, key, colour }) => ({ label, text: rate(point[key]), colour })),
+      ...earlierReadout(earlier?.[index], EARLIER, rate),
       ...(point.below_reading_speed ?? []).map((below) => ({
         label: belowLabel(below.output_tokens_per_second),
         text: percent(below.ratio),

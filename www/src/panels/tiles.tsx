@@ -14,6 +14,7 @@ import {
   countChange,
   duration,
   durationChange,
+  intervalText,
   isKnown,
   percent,
   percentagePoints,
@@ -22,13 +23,15 @@ import {
   type MaybeNumber,
 } from "../format";
 import { leadMetric, MIN_SAMPLES, QUANTILES, targetsInView, targetsOf } from "../metric";
-import { elapsedShare } from "../polling/resolution";
+import { relativeLength } from "../polling/resolution";
 import { Icon } from "../ui/icon";
 import { Term } from "../ui/term";
+import type { CompareTo } from "../url";
 
 interface TilesProps {
   summary: Summary;
   range: Range;
+  compareTo: CompareTo | null;
 }
 
 interface AllTilesProps extends TilesProps {
@@ -37,21 +40,21 @@ interface AllTilesProps extends TilesProps {
   loadedAt: number;
 }
 
-export function Tiles({ summary, range, compare, loadedAt }: AllTilesProps) {
+export function Tiles({ summary, range, compareTo, compare, loadedAt }: AllTilesProps) {
   const comparison = compare.kind === "known" ? ttftComparison(compare.value) : null;
   return (
     <section class="tiles" aria-label="Key figures">
-      <Wait summary={summary} range={range} comparison={comparison} />
-      <Integrity summary={summary} range={range} />
-      <Goodput summary={summary} range={range} />
+      <Wait summary={summary} range={range} compareTo={compareTo} comparison={comparison} />
+      <Integrity summary={summary} />
+      <Goodput summary={summary} />
       <Streams summary={summary} loadedAt={loadedAt} />
-      <Errors summary={summary} range={range} />
+      <Errors summary={summary} />
     </section>
   );
 }
 
 /** The wait that the use cases in view have targets for. */
-function Wait({ summary, range, comparison }: TilesProps & { comparison: string | null }) {
+function Wait({ summary, range, compareTo, comparison }: TilesProps & { comparison: string | null }) {
   const metric = leadMetric(summary);
   const [wait, before] = [summary[metric], summary.previous[metric]];
   const adjusted = kmAdjustedCaption(wait);
@@ -79,7 +82,7 @@ function Wait({ summary, range, comparison }: TilesProps & { comparison: string 
       )}
       <p class="rests">
         {wait.n === 0 ? "no samples" : sampleText(wait.n, wait.relative_error)} ·{" "}
-        {comparisonCaption(before.n, range)}
+        {comparisonCaption(before.n, range, compareTo)}
         {summary.use_cases > 1 && ` · ${withinTargets(summary)}`}
       </p>
       {comparison !== null && <p class="rests">{comparison}</p>}
@@ -100,7 +103,7 @@ function sampleText(n: number, error: MaybeNumber): string {
   return `${plural(n, "sample")}${exactness}${few}`;
 }
 
-function Integrity({ summary: { integrity, previous } }: TilesProps) {
+function Integrity({ summary: { integrity, previous } }: Pick<TilesProps, "summary">) {
   return (
     <Tile name="integrity" title="Streaming integrity" meaning={GLOSSARY["streaming integrity"]}>
       <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
@@ -117,7 +120,7 @@ function Integrity({ summary: { integrity, previous } }: TilesProps) {
   );
 }
 
-function Goodput({ summary: { goodput, previous } }: TilesProps) {
+function Goodput({ summary: { goodput, previous } }: Pick<TilesProps, "summary">) {
   return (
     <Tile name="goodput" title="Goodput" meaning={GLOSSARY.goodput}>
       <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
@@ -129,7 +132,7 @@ function Goodput({ summary: { goodput, previous } }: TilesProps) {
   );
 }
 
-function Errors({ summary }: TilesProps) {
+function Errors({ summary }: Pick<TilesProps, "summary">) {
   const { errors, previous } = summary;
   const { availability } = targetsInView(summary);
   const goal = isKnown(availability) ? 1 - availability : null;
@@ -149,8 +152,7 @@ function Errors({ summary }: TilesProps) {
 
 function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedAt">) {
   const { streams, open, previous, output_tokens: tokens } = summary;
-  // The range is not over, the previous period is: extrapolate before comparing.
-  const fullRange = streams / elapsedShare(summary.from, summary.to, loadedAt);
+  const comparable = streams / relativeLength(summary, previous, loadedAt);
   return (
     <Tile name="streams" title="Streams" meaning={GLOSSARY.stream}>
       <Value raw={streams} text={count(streams)} />
@@ -158,7 +160,7 @@ function Streams({ summary, loadedAt }: Pick<AllTilesProps, "summary" | "loadedA
         {open} in flight
         {isKnown(tokens) && tokens > 0 && `, ${count(tokens)} output tokens`}
       </p>
-      <Change text={countChange(fullRange, previous.streams)} previousSamples={previous.streams} />
+      <Change text={countChange(comparable, previous.streams)} previousSamples={previous.streams} />
     </Tile>
   );
 }
@@ -198,10 +200,8 @@ function Value({ raw, text, quantile }: { raw: MaybeNumber; text: string; quanti
 
 /** Confidence interval of a percentile of few samples. */
 function ConfidenceInterval({ interval }: { interval: Interval | null | undefined }) {
-  if (!interval || !isKnown(interval.lower_ms)) return null;
-  const { lower_ms: lower, upper_ms: upper } = interval;
-  const text = isKnown(upper) ? `${duration(lower)} – ${duration(upper)}` : `≥ ${duration(lower)}`;
-  return (
+  const text = intervalText(interval);
+  return text === null ? null : (
     <p class="between">
       <Term meaning={GLOSSARY["confidence interval"]}>{text}</Term>
     </p>

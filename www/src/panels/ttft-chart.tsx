@@ -6,6 +6,7 @@ import type { Result } from "../api/async-result";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { isRunning, type Range } from "../api/range";
 import {
+  COMPARISON_LABELS,
   exceedsError,
   lowSampleCaption,
   rangeLabel,
@@ -14,6 +15,7 @@ import {
   timeseriesCaption,
   useCaseTargetsCaption,
 } from "../charts/chart-captions";
+import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlier";
 import { Figure, LoadError } from "../charts/figure";
 import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
@@ -98,7 +100,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
           entries={[
             ...QUANTILES.map(({ name, colour }) => ({ label: name, colour })),
             ...(hasKmAdjusted(series) ? [{ label: KM_ADJUSTED_LABEL, colour: "km-adjusted" }] : []),
-            ...(series.earlier ? EARLIER.map(({ label, colour }) => ({ label, colour })) : []),
+            ...(series.earlier ? EARLIER : []),
             ...(spec.isLowSample.includes(true) ? [{ label: `under ${MIN_SAMPLES} samples`, colour: "thin" }] : []),
             ...(spec.stretches?.length ? [{ label: "p95 above its target", colour: "above" }] : []),
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
@@ -145,12 +147,6 @@ const METRIC_OPTIONS = DURATION_METRICS.map((value) => ({
 }));
 const CHART_OPTIONS = CHART_TYPES.map((value) => ({ value, label: value }));
 
-const COMPARISON_LABELS: Record<CompareTo, string> = {
-  previous: "the period before",
-  day: "a day earlier",
-  week: "a week earlier",
-};
-
 function Switches({ metric, chartType, compareTo }: Pick<TtftChartProps, "metric" | "chartType" | "compareTo">) {
   return (
     <div class="switches">
@@ -162,22 +158,21 @@ function Switches({ metric, chartType, compareTo }: Pick<TtftChartProps, "metric
         chosen={chartType}
         onChoose={setChartType}
       />
-      {chartType === "lines" && (
-        <label class="select">
-          <span>Compare with</span>
-          <select
-            value={compareTo ?? ""}
-            onChange={(event) => setCompareTo((event.currentTarget.value || null) as CompareTo | null)}
-          >
-            <option value="">nothing</option>
-            {COMPARISONS.map((period) => (
-              <option key={period} value={period}>
-                {COMPARISON_LABELS[period]}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+      <label class="select">
+        <span>Compare with</span>
+        <select
+          value={compareTo ?? ""}
+          data-compare-to
+          onChange={(event) => setCompareTo((event.currentTarget.value || null) as CompareTo | null)}
+        >
+          <option value="">nothing</option>
+          {COMPARISONS.map((period) => (
+            <option key={period} value={period}>
+              {COMPARISON_LABELS[period]}
+            </option>
+          ))}
+        </select>
+      </label>
     </div>
   );
 }
@@ -193,20 +188,10 @@ function kmAdjustedLine(series: Timeseries): Line[] {
   return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
-/** Percentiles of the comparison period. */
-const EARLIER = [
-  { label: "earlier p50", key: "p50_ms", colour: "earlier-p50", variable: "--earlier-p50" },
-  { label: "earlier p95", key: "p95_ms", colour: "earlier-p95", variable: "--earlier-p95" },
-] as const;
-
-function earlierLines({ earlier }: Timeseries): Line[] {
-  if (!earlier) return [];
-  const isLowSample = earlier.map(({ n }) => n > 0 && n < MIN_SAMPLES);
-  return EARLIER.map(({ label, key, variable }) => {
-    const values = earlier.map((point) => point[key] ?? null);
-    return { label, colour: variable, values, width: 1, isLowSample };
-  });
-}
+const EARLIER: readonly EarlierLine[] = [
+  { label: "earlier p50", key: "p50_ms", colour: "earlier-p50" },
+  { label: "earlier p95", key: "p95_ms", colour: "earlier-p95" },
+];
 
 function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
   const { points, step_ms: step } = series;
@@ -216,7 +201,7 @@ function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
     to: Math.max(series.to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "log",
     lines: [
-      ...earlierLines(series),
+      ...earlierLines(series.earlier, EARLIER),
       ...QUANTILES.map(({ name, key, colour }) => ({
         label: name,
         colour: `--${colour}`,
@@ -255,7 +240,7 @@ function readoutOf(series: Timeseries, index: number, hasRunning: boolean): Read
         colour,
       })),
       ...kmAdjustedReadout(point),
-      ...earlierReadout(series, index),
+      ...earlierReadout(series.earlier?.[index], EARLIER, columnDuration),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
       { label: isUnfinished ? "streams (incomplete)" : "streams", text: count(point.streams) },
       { label: "errors", text: count(point.errors) },
@@ -269,11 +254,6 @@ function kmAdjustedReadout({ km_adjusted: adjusted }: SeriesPoint): Readout["val
     { label: KM_ADJUSTED_LABEL, text: columnDuration(adjusted.p95_ms) },
     { label: "abandoned before first token", text: count(adjusted.abandoned) },
   ];
-}
-
-function earlierReadout({ earlier }: Timeseries, index: number): Readout["values"] {
-  const point = earlier?.[index];
-  return point ? EARLIER.map(({ label, key, colour }) => ({ label, text: columnDuration(point[key]), colour })) : [];
 }
 
 /** Label in the legend, the tooltip and the table. */

@@ -152,7 +152,7 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
   const metric = requested.metric ?? lead;
   const limit = requested.showsAllGroups ? ALL_GROUPS : FIRST_GROUPS;
   const [summary, finest, histogram, abandonment, breakdown, page] = await Promise.all([
-    getSummary(window, options),
+    getSummary(window, compareTo, options),
     getTimeseries(window, { metric, compareTo }, options),
     getHistogram(window, metric, options),
     toResult(getAbandonment(window, isWaitMetric(metric) ? metric : "ttfv", options)),
@@ -163,11 +163,13 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
   if (requested.metric === null && leadMetric(summary) !== lead && lead === defaultMetric.peek())
     return load(requested, options, leadMetric(summary));
   const step = stepFor(requested.range, finest);
-  const [timeseries, compare, phases, speed, heatmap] = await Promise.all([
+  const { from, to } = summary.previous;
+  const [earlier, timeseries, compare, phases, speed, heatmap] = await Promise.all([
+    compareTo ? toResult(getSummary({ ...window, range: { from, to } }, null, options)) : null,
     step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
     toResult(getCompare(window, step, options)),
     toResult(getPhases(window, options)),
-    toResult(getTimeseries(window, { metric: "output_rate", compareTo: null, step }, options)),
+    toResult(getTimeseries(window, { metric: "output_rate", compareTo, step }, options)),
     requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
   ]);
   // An aborted request is not a failure.
@@ -186,6 +188,7 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
     streamList.value = merge(shown, page, summary.from);
     dashboardData.value = {
       summary,
+      earlier,
       timeseries: { ...timeseries, targets },
       histogram: { ...histogram, targets },
       abandonment,

@@ -1,6 +1,6 @@
 /** Chooses the step of a line from the sample count, and shorter or longer ranges from the data. */
 import type { Timeseries } from "../api/api-types";
-import { isFixed, lengthMs, RANGE_MS, RANGES, type Range, type RangePreset } from "../api/range";
+import { isFixed, lengthMs, RANGE_MS, RANGES, type FixedRange, type Range, type RangePreset } from "../api/range";
 
 /** Common intervals, in minutes. From 60 on they also fit ranges that only have hourly windows. */
 const STEP_MINUTES = [2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440];
@@ -35,6 +35,14 @@ export function elapsedShare(from: number, to: number, now: number): number {
 }
 
 const HOUR_MS = 3_600_000;
+
+/**
+ * The part of the range that has passed, as a multiple of an earlier period: the collector extends a period whose
+ * minutes are no longer kept to whole hours. Counts are divided by it before they are compared.
+ */
+export function relativeLength(range: FixedRange, earlier: FixedRange, now: number): number {
+  return (elapsedShare(range.from, range.to, now) * lengthMs(range)) / lengthMs(earlier);
+}
 
 /** The shortest range up to now that reaches back to this age, and is longer than the current one. */
 export function nextRangeCovering(range: Range, ageMs: number): RangePreset | undefined {
