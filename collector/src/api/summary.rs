@@ -1,6 +1,6 @@
 //! `GET /v1/summary`: all figures of the dashboard's first screen, with the comparison period and a verdict.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
 use axum::extract::State;
@@ -20,6 +20,7 @@ use super::use_case_status::{self, ByUseCase, Judgements, UseCaseStatus};
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::window_stats::{Sum, WindowStats};
+use crate::config::Config;
 use crate::http::error::ApiError;
 use crate::slo::error_budget::{Objective, SliCount};
 use crate::slo::verdict::Verdict;
@@ -52,6 +53,8 @@ pub(crate) struct Summary {
     errors_and_latency: Option<ErrorsAndLatency>,
     /// Use cases of each site with streams in the range, worst first, at most 50.
     by_use_case: Vec<UseCaseStatus>,
+    /// Keys of the attributes that the selected sites may set, each a dimension such as `attribute.plan`.
+    attributes: BTreeSet<String>,
 }
 
 /// Streams within SLO: their share and their number per second.
@@ -136,8 +139,14 @@ pub(crate) async fn summary(
         overflow,
         verdict: judgements.verdict,
         by_use_case: judgements.by_use_case,
+        attributes: attributes(&state.config, &asked),
         targets: TargetsInView::of(&state, &asked, &by_use_case),
     }))
+}
+
+fn attributes(config: &Config, filter: &Filter) -> BTreeSet<String> {
+    let sites = config.sites.iter().filter(|site| filter.selects_site(&site.name));
+    sites.flat_map(|site| &site.attributes).cloned().collect()
 }
 
 impl Previous {

@@ -56,6 +56,7 @@ async fn streams_are_filtered_by_attributes() {
         let summary = collector.json(&format!("/v1/summary?{question}")).await;
         assert_eq!(summary["streams"], count, "{question}");
     }
+    assert_eq!(collector.json("/v1/summary").await["attributes"], json!(["plan", "tier"]));
     let listed = collector.json("/v1/streams?attribute.plan=pro&attribute.tier=a").await;
     for stream in listed["streams"].as_array().unwrap() {
         assert_eq!(stream["attributes"], json!({ "plan": "pro", "tier": "a" }));

@@ -1164,6 +1164,8 @@ export interface StreamReport {
 
 /** All figures of the dashboard's first screen. */
 export interface Summary {
+  /** Keys of the attributes that the selected sites may set, each a dimension such as `attribute.plan`. */
+  attributes: string[];
   availability: Ratio;
   below_reading_speed: BelowReadingSpeed[];
   /** Use cases of each site with streams in the range, worst first, at most 50. */
