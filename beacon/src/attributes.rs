@@ -5,9 +5,6 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::field::{FieldValue, NewValue, Value};
-use crate::record::{RecordValue, put_number, put_text, take_number, text};
-
 /// Most attributes of a site, and so of a stream.
 pub const MAX_ATTRIBUTES: usize = 5;
 
@@ -23,6 +20,12 @@ impl Attributes {
     /// The attributes in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The value of a key.
@@ -194,34 +197,6 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Scalar(String::new()))
-    }
-}
-
-impl FieldValue for Attributes {
-    fn value(&self) -> Option<Value<'_>> {
-        (!self.0.is_empty()).then_some(Value::Attributes(self))
-    }
-
-    fn new(path: &[u8], value: NewValue<'_>) -> Option<Self> {
-        match (path, value) {
-            ([], NewValue::Attributes(attributes)) => Some(attributes),
-            _ => None,
-        }
-    }
-}
-
-impl RecordValue for Attributes {
-    fn write(&self, number: u8, into: &mut Vec<u8>) {
-        into.push(number << 1);
-        put_number(self.0.len() as u64, into);
-        for (key, value) in &self.0 {
-            put_text(key, into);
-            put_text(value, into);
-        }
-    }
-
-    fn read(_: bool, from: &mut &[u8]) -> Option<Self> {
-        (0..take_number(from)?).map(|_| Some((text(from)?.to_owned(), text(from)?.to_owned()))).collect()
     }
 }
 

@@ -199,6 +199,7 @@ values! {
     Protocol: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
     Histogram: |value| Some(Value::Histogram(value)), NewValue::Histogram(histogram) => Some(histogram);
     Defects: |value| Some(Value::Defects(value)), NewValue::Defects(defects) => Some(defects);
+    Attributes: |value| (!value.is_empty()).then_some(Value::Attributes(value)), NewValue::Attributes(value) => Some(value);
 }
 
 /// Defines a struct of the report together with its part of the table. Required fields come first. After each

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+use crate::attributes::Attributes;
 use crate::defect::{Defect, Defects};
 use crate::histogram::Histogram;
 use crate::outcome::Outcome;
@@ -180,6 +181,21 @@ impl RecordValue for Defects {
     }
 }
 
+impl RecordValue for Attributes {
+    fn write(&self, number: u8, into: &mut Vec<u8>) {
+        into.push(number << 1);
+        put_number(self.iter().count() as u64, into);
+        for (key, value) in self.iter() {
+            put_text(key, into);
+            put_text(value, into);
+        }
+    }
+
+    fn read(_: bool, from: &mut &[u8]) -> Option<Self> {
+        (0..u64::take(from)?).map(|_| Some((text(from)?.to_owned(), text(from)?.to_owned()))).collect()
+    }
+}
+
 /// The stored form of a value.
 trait Form: Sized {
     fn take(from: &mut &[u8]) -> Option<Self>;
@@ -227,7 +243,7 @@ pub fn put_text(text: &str, into: &mut Vec<u8>) {
     into.extend_from_slice(text.as_bytes());
 }
 
-pub(crate) fn text<'a>(from: &mut &'a [u8]) -> Option<&'a str> {
+fn text<'a>(from: &mut &'a [u8]) -> Option<&'a str> {
     let len = take_number(from)?;
     let (text, rest) = from.split_at_checked(usize::try_from(len).ok()?)?;
     *from = rest;
