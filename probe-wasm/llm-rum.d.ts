@@ -319,6 +319,8 @@ export interface ProbeOptions {
    * does not accept as a whole.
    */
   beforeSend?: (report: StreamReport) => StreamReport | null;
+  /** The development build tells each stream that ended in the console. Other builds ignore it. */
+  debug?: boolean;
   /** Whether to watch the page's own `fetch`. Default: true. `false` leaves it to `wrapFetch`. */
   patchFetch?: boolean;
   /**

@@ -15,6 +15,7 @@ mod csp;
 mod dashboard;
 mod dashboard_controls;
 mod deploy;
+mod development;
 mod grafana;
 mod hostile;
 mod install;

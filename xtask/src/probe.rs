@@ -276,9 +276,11 @@ const WORKER_PAGE: &str = "js/page/worker-page.js";
 const MODULES: [(&str, &str); 2] = [("llm-rum.wasm", ""), ("llm-rum-all.wasm", "all")];
 
 /// What pages load, and what tests call: entry, file, format.
-const BUNDLES: [(&str, &str, &str); 7] = [
+const BUNDLES: [(&str, &str, &str); 9] = [
     ("entry/script.js", "dist/llm-rum.js", "iife"),
     ("entry/module.js", "dist/llm-rum.mjs", "esm"),
+    ("entry/script-development.js", "dist/llm-rum-dev.js", "iife"),
+    ("entry/module-development.js", "dist/llm-rum-dev.mjs", "esm"),
     (STUB, "dist/stub.js", "iife"),
     ("entry/extensions-script.js", "dist/llm-rum-more.js", "iife"),
     ("entry/extensions.js", "dist/llm-rum-more.mjs", "esm"),

@@ -64,6 +64,8 @@ pub fn app(state: AppState) -> Router {
         .route("/llm-rum.mjs", get(probe_files::latest))
         .route("/llm-rum-more.mjs", get(probe_files::latest))
         .route("/llm-rum-worker.mjs", get(probe_files::latest))
+        .route("/llm-rum-dev.js", get(probe_files::latest))
+        .route("/llm-rum-dev.mjs", get(probe_files::latest))
         .route("/llm-rum.wasm", get(probe_files::latest))
         .route("/llm-rum-all.wasm", get(probe_files::latest))
         .route("/llm-rum.d.ts", get(probe_files::latest))

@@ -1,0 +1,69 @@
+// Mistakes in options: what is found, how it is said, and that right options are silent.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { mistakesInOptions, mistakesInStreamOptions } from "../../js/development/check-options.js";
+
+const right = { collector: "https://rum.example", site: "pk_live_1" };
+
+test("right options have no mistakes", () => {
+  const all = {
+    ...right,
+    useCase: "coding",
+    provider: "openai",
+    release: "2.8.0",
+    variant: "short",
+    attributes: { plan: "pro", seats: 5, trial: true, since: "2026-11-28" },
+    wasmUrl: ["https://a.example/llm-rum.wasm"],
+    wasmAllUrl: false,
+    sampleRate: 0.5,
+    consent: "pending",
+    respectSignals: false,
+    beforeSend: (report) => report,
+    patchFetch: false,
+    isStream: () => true,
+    debug: true,
+  };
+  assert.deepEqual(mistakesInOptions(all), []);
+  assert.deepEqual(mistakesInOptions({ ...right, useCase: "translation", release: undefined }), []);
+  const tag = { ...right, sampleRate: "0.5", respectSignals: "false", attributes: "plan=pro tier=gold", nscript: "lazyOnload" };
+  assert.deepEqual(mistakesInOptions(tag, { isTag: true }), []);
+  assert.deepEqual(mistakesInStreamOptions(undefined), []);
+});
+
+test("each mistake is one sentence", () => {
+  for (const [options, mistake] of [
+    [{ site: undefined }, "`site` is missing, so nothing is measured"],
+    [{ collector: "" }, "`collector` is missing, so nothing is measured"],
+    [{ usecase: "chat" }, "`usecase` is unknown: did you mean `useCase`?"],
+    [{ sampelRate: 1 }, "`sampelRate` is unknown: did you mean `sampleRate`?"],
+    [{ colour: "red" }, "`colour` is unknown"],
+    [{ beforeSend: "report" }, "`beforeSend` is of the type string, but must be function"],
+    [{ useCase: "codign" }, '`useCase` is "codign", which has no default targets: did you mean "coding"?'],
+    [{ consent: "yes" }, '`consent` is "yes", which counts as "pending": nothing is sent'],
+    [{ sampleRate: 50 }, "`sampleRate` is 50, but must be above 0 and at most 1"],
+    [{ attributes: { Plan: "pro" } }, '`attributes` has the key "Plan", but keys are small letters, digits and "_"'],
+    [
+      { attributes: { user: "jo@example.org" } },
+      '`attributes` has a value for "user" that is no short identifier: at most 32 letters, digits and "._-", and at most 8 digits',
+    ],
+    [{ attributes: { a: 1, b: 1, c: 1, d: 1, e: 1, f: 1 } }, "`attributes` has more than 5 keys"],
+  ])
+    assert.deepEqual(mistakesInOptions({ ...right, ...options }), [mistake]);
+});
+
+test("attributes of the tag are named as they are written", () => {
+  const mistakes = mistakesInOptions({ site: "s", collector: "c", usCase: "chat" }, { isTag: true });
+  assert.deepEqual(mistakes, ["data-us-case is unknown: did you mean data-use-case?"]);
+  assert.equal(mistakesInOptions({ collector: "c" }, { isTag: true })[0], "data-site is missing, so nothing is measured");
+});
+
+test("streams have options of their own", () => {
+  assert.deepEqual(mistakesInStreamOptions({ useCase: "chat", site: "s" }), ["`site` is unknown"]);
+});
+
+test("no options at all are a mistake and no error", () => {
+  assert.equal(mistakesInOptions(undefined).length, 2);
+  assert.equal(mistakesInOptions({ ...right, attributes: null }).length, 0);
+});
