@@ -32,7 +32,7 @@ const LAYERS: [Layers; 4] = [
         order: "lib fuzz_targets meter dialect delta_template report_builder server_timing integrity framing \
                 event_numbers json text_kinds field_values time utf8 work_counter build_variant absent",
     },
-    Layers { folder: "probe-wasm/js", order: "entry extensions page watcher session tap" },
+    Layers { folder: "probe-wasm/js", order: "entry development extensions page watcher session tap" },
     Layers {
         folder: "www/src",
         order: "main app panels stream charts polling state ui url filters metric format theme time-zone api style",
