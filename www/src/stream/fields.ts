@@ -101,7 +101,10 @@ function serverFields({ server: timing }: StreamReport): FieldGroup {
 }
 
 function pageFields(report: StreamReport): FieldGroup {
-  const entries = dimensionFields(report, "browser", "os", "device", "connection", "visibility", "release", "route");
+  const entries = [
+    ...dimensionFields(report, "browser", "browser_version", "os", "device", "connection", "visibility"),
+    ...dimensionFields(report, "release", "variant", "route"),
+  ];
   const droppedReports = Object.entries(report.dropped ?? {}).filter(([, n]) => n);
   return {
     title: "Page",
