@@ -1,10 +1,15 @@
 /** The values of one dimension in a filter, and how the screen says them. */
-import type { Dimension } from "./api/api-types";
-import { WINDOW_DIMENSIONS } from "./api/dimensions";
-import { humanize, valueLabel } from "./format";
+import type { Dimension, Filters } from "./api/api-types";
+import { isAttribute } from "./api/attributes";
+import { DIMENSIONS, WINDOW_DIMENSIONS } from "./api/dimensions";
+import { dimensionLabel, valueLabel } from "./format";
 
 /** Whether windows are kept by the dimension. */
 export const isOfWindows = (name: Dimension): boolean => (WINDOW_DIMENSIONS as readonly string[]).includes(name);
+
+/** The dimensions with a filter, attributes last. */
+export const filteredDimensions = (filters: Filters): Dimension[] =>
+  [...DIMENSIONS, ...Object.keys(filters).filter(isAttribute).sort()].filter((name) => filters[name]);
 
 /** Whether a stream must have one of the values, or none of them. */
 export type Relation = "is" | "is not";
@@ -28,5 +33,5 @@ export function toggled(values: readonly string[], relation: Relation, name: str
 export function filterText(dimension: Dimension, values: readonly string[]): { subject: string; text: string } {
   const labels = namedValues(values).map((value) => valueLabel(dimension, value));
   const text = relationOf(values) === "is" ? labels.join(" or ") : labels.map((label) => `not ${label}`).join(", ");
-  return { subject: humanize(dimension), text };
+  return { subject: dimensionLabel(dimension), text };
 }

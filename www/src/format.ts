@@ -2,6 +2,8 @@
  * Formats numbers and times as short text. Three significant digits at most, as the error bound of percentiles is 1.1
  * %.
  */
+import { isAttribute, keyOf } from "./api/attributes";
+import { DIMENSIONS } from "./api/dimensions";
 import { calendarTime, isSameDay } from "./time-zone";
 
 /** Placeholder for an absent value. */
@@ -162,6 +164,13 @@ export function humanize(name: string): string {
 export function heading(name: string): string {
   const words = humanize(name);
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The name of a dimension as words. An attribute has its key, unless that is the name of another dimension. */
+export function dimensionLabel(dimension: string): string {
+  if (!isAttribute(dimension)) return humanize(dimension);
+  const key = keyOf(dimension);
+  return humanize(key) + ((DIMENSIONS as readonly string[]).includes(key) ? " (attribute)" : "");
 }
 
 /** A source of server timing as text. */

@@ -170,7 +170,7 @@ export const setFilter = (dimension: Dimension, value: string) => setFilters({ [
 
 /** Sets some filters at once; one without values is removed. */
 export function setFilters(change: Filters): void {
-  const set = Object.entries({ ...view.value.filters, ...change }).filter(([, values]) => values.length > 0);
+  const set = Object.entries({ ...view.value.filters, ...change }).filter(([, values]) => values?.length);
   navigate({ filters: Object.fromEntries(set), stream: null });
 }
 

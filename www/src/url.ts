@@ -1,10 +1,12 @@
 /** Reads the view from the query string and writes it back. Unknown values fall back to the defaults. */
 import type { Dimension, Filters, Outcome, SampleKind } from "./api/api-types";
 import type { Metric } from "./api/metrics";
+import { isAttribute } from "./api/attributes";
 import { DEFECTS } from "./api/defects";
 import { DIMENSIONS } from "./api/dimensions";
 import { isFixed, RANGES, rangeQuery, readFixedRange, type Range } from "./api/range";
 import { columnsText, readColumns, type StreamColumn } from "./api/stream-columns";
+import { filteredDimensions } from "./filters";
 import { DURATION_METRICS } from "./metric";
 
 export const OUTCOMES: readonly Outcome[] = [
@@ -69,9 +71,10 @@ export const DEFAULT_VIEW: View = {
 export function readView(search: string): View {
   const query = new URLSearchParams(search);
   const filters: Filters = {};
-  for (const dimension of DIMENSIONS) {
-    const values = query.getAll(dimension).filter((value) => value !== "");
-    if (values.length > 0) filters[dimension] = values;
+  for (const name of query.keys()) {
+    const dimension = readDimension(name);
+    const values = query.getAll(name).filter((value) => value !== "");
+    if (dimension && values.length > 0) filters[dimension] = values;
   }
   return {
     range:
@@ -80,7 +83,7 @@ export function readView(search: string): View {
     metric: oneOf(DURATION_METRICS, query.get("metric")),
     chartType: oneOf(CHART_TYPES, query.get("drawing")) ?? DEFAULT_VIEW.chartType,
     compareTo: oneOf(COMPARISONS, query.get("compare_to")),
-    by: oneOf(DIMENSIONS, query.get("by")) ?? DEFAULT_VIEW.by,
+    by: readDimension(query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",
     outcome: oneOf(OUTCOMES, query.get("outcome")),
     defect: oneOf(DEFECTS, query.get("defect")),
@@ -94,7 +97,7 @@ export function readView(search: string): View {
 export function writeView(view: View): string {
   const isDefaultRange = !isFixed(view.range) && view.range === DEFAULT_VIEW.range;
   const query = new URLSearchParams(isDefaultRange ? {} : rangeQuery(view.range));
-  for (const dimension of DIMENSIONS) {
+  for (const dimension of filteredDimensions(view.filters)) {
     for (const value of view.filters[dimension] ?? []) query.append(dimension, value);
   }
   if (view.metric) query.set("metric", view.metric);
@@ -109,6 +112,10 @@ export function writeView(view: View): string {
   if (view.stream) query.set("stream", view.stream);
   const text = query.toString();
   return text ? `?${text}` : "";
+}
+
+function readDimension(name: string | null): Dimension | null {
+  return name && isAttribute(name) ? name : oneOf(DIMENSIONS, name);
 }
 
 function oneOf<Word extends string>(known: readonly Word[], value: string | null): Word | null {

@@ -38,6 +38,20 @@ it("unknown values fall back to the defaults", () => {
   expect(readView(unknown)).toEqual(DEFAULT_VIEW);
 });
 
+it("attributes are filters and dimensions by their key", () => {
+  const filters = { model: ["a"], "attribute.plan": ["!pro", "!free"], "attribute.size_2": ["xl"] } as const;
+  const view: View = { ...DEFAULT_VIEW, filters, by: "attribute.plan" };
+  const address = writeView(view);
+  expect(address).toBe(
+    "?model=a&attribute.plan=%21pro&attribute.plan=%21free&attribute.size_2=xl&by=attribute.plan",
+  );
+  expect(readView(address)).toEqual(view);
+  const reversed = "?by=attribute.plan&attribute.size_2=xl&attribute.plan=!pro&attribute.plan=!free&model=a";
+  expect(writeView(readView(reversed))).toBe(address);
+  for (const name of ["attribute.", "attribute.Plan", "attribute.2nd", "attribute.a-b", `attribute.${"k".repeat(33)}`])
+    expect(readView(`?${name}=x&by=${name}`), name).toEqual(DEFAULT_VIEW);
+});
+
 it("an empty value is no filter", () => {
   expect(readView("?model=&stream=").filters).toEqual({});
   expect(readView("?model=&stream=").stream).toBeNull();

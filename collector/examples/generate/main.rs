@@ -48,9 +48,12 @@ export const WINDOW_DIMENSIONS = [{}] as const;
 export const STREAM_DIMENSIONS = [
 {}] as const;
 
-/** All of them: each filters every query, and the breakdown groups by it. */
+/** Those that every site has: each filters every query, and the breakdown groups by it. */
 export const DIMENSIONS = [...WINDOW_DIMENSIONS, ...STREAM_DIMENSIONS] as const;
-export type Dimension = (typeof DIMENSIONS)[number];
+
+/** A dimension that the app names. */
+export type Attribute = `attribute.${{string}}`;
+export type Dimension = (typeof DIMENSIONS)[number] | Attribute;
 ",
         stored.join(", "),
         of_streams.concat()

@@ -10,8 +10,7 @@ import type {
 } from "../api/api-types";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { isFixed, type Range, type RangePreset } from "../api/range";
-import { DIMENSIONS } from "../api/dimensions";
-import { filterText } from "../filters";
+import { filteredDimensions, filterText } from "../filters";
 import {
   count,
   dateTime,
@@ -43,10 +42,8 @@ export function rangeLabel(range: Range): string {
 
 /** Describes a view in one line. */
 export function describeView({ range, metric, filters }: Pick<View, "range" | "filters"> & { metric: Metric }): string {
-  const only = DIMENSIONS.flatMap((dimension) => {
-    const values = filters[dimension];
-    if (values === undefined) return [];
-    const { subject, text } = filterText(dimension, values);
+  const only = filteredDimensions(filters).map((dimension) => {
+    const { subject, text } = filterText(dimension, filters[dimension] ?? []);
     return `${subject} ${text}`;
   });
   const which = only.length > 0 ? `only ${only.join(", ")}` : "all streams";

@@ -4,7 +4,6 @@ import { useSignal } from "@preact/signals";
 
 import type { Breakdown as BreakdownAnswer, Group, Dimension } from "../api/api-types";
 import type { Result } from "../api/async-result";
-import { DIMENSIONS } from "../api/dimensions";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
@@ -14,9 +13,9 @@ import {
   columnDuration,
   count,
   dateTime,
+  dimensionLabel,
   duration,
   heading,
-  humanize,
   intervalText,
   isKnown,
   percent,
@@ -27,6 +26,7 @@ import { isOfWindows } from "../filters";
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { Term } from "../ui/term";
+import { DimensionSelect } from "./dimension-select";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 
@@ -53,18 +53,9 @@ export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
       <div class="figure-head">
         <h2 id="breakdown-title">
           <Term meaning={METRIC_LABELS[view.metric].meaning}>{METRIC_LABELS[view.metric].title}</Term> by{" "}
-          {humanize(view.by)}
+          {dimensionLabel(view.by)}
         </h2>
-        <label class="select">
-          <span>By</span>
-          <select value={by} data-by onChange={({ currentTarget }) => setGroupBy(currentTarget.value as Dimension)}>
-            {DIMENSIONS.map((one) => (
-              <option key={one} value={one}>
-                {humanize(one)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <DimensionSelect label="By" value={by} onChoose={setGroupBy} />
       </div>
       {result.kind === "failed" ? (
         <LoadError message={result.message} />
@@ -90,7 +81,7 @@ function BreakdownTable({ answer, showsAll }: { answer: BreakdownAnswer; showsAl
         <table class="stream-table breakdown-table">
           <thead>
             <tr>
-              <th scope="col">{heading(answer.by)}</th>
+              <th scope="col">{heading(dimensionLabel(answer.by))}</th>
               {COLUMNS.map((head) => (
                 <Head key={head.column} {...head} sorted={column} onSort={(next) => (sorted.value = next)} />
               ))}
@@ -160,7 +151,7 @@ function Row({ group, by, scale }: { group: Group; by: Dimension; scale: GroupSc
             type="button"
             class="narrow"
             onClick={() => setFilter(by, value)}
-            title={`Filter by ${humanize(by)} ${value}`}
+            title={`Filter by ${dimensionLabel(by)} ${value}`}
           >
             {valueLabel(by, value)}
           </button>

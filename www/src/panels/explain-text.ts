@@ -1,10 +1,10 @@
 /** Sentences about what some streams have in common. */
 import type { DimensionValue, Explanation, Finding } from "../api/schemas";
-import { configuredPercent, count, dateTime, humanize, isKnown, percent, plural, timeOfDay, valueLabel } from "../format";
+import { configuredPercent, count, dateTime, dimensionLabel, isKnown, percent, plural, timeOfDay, valueLabel } from "../format";
 
 /** `release v42`. */
 export function valueText({ dimension, value }: DimensionValue): string {
-  return `${humanize(dimension)} ${valueLabel(dimension, value)}`;
+  return `${dimensionLabel(dimension)} ${valueLabel(dimension, value)}`;
 }
 
 /** `release v42 with browser firefox`. */

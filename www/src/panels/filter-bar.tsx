@@ -4,13 +4,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Dimension, Group } from "../api/api-types";
 import { LOADING, toResult, type AsyncResult } from "../api/async-result";
 import { getBreakdown } from "../api/client";
-import { DIMENSIONS } from "../api/dimensions";
-import { filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../filters";
-import { count, dateTime, humanize, isKnown, plural, valueLabel } from "../format";
+import { filteredDimensions, filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../filters";
+import { count, dateTime, isKnown, plural, valueLabel } from "../format";
 import { dashboardData, setFilters, view } from "../state";
 import { Icon } from "../ui/icon";
 import { Popover } from "../ui/popover";
 import { SegmentedControl } from "../ui/segmented-control";
+import { DimensionSelect } from "./dimension-select";
 
 const RELATIONS = (["is", "is not"] as const).map((value) => ({ value, label: value }));
 /** Values with the most streams; the text field narrows them. */
@@ -51,10 +51,10 @@ function FilterChips() {
     (next ?? document.querySelector<HTMLElement>(".filter-menu summary"))?.focus();
     removed.current = null;
   }, [filters]);
-  const set = DIMENSIONS.flatMap((dimension) => {
-    const values = filters[dimension];
-    return values === undefined ? [] : [{ dimension, ...filterText(dimension, values) }];
-  });
+  const set = filteredDimensions(filters).map((dimension) => ({
+    dimension,
+    ...filterText(dimension, filters[dimension] ?? []),
+  }));
   if (set.length === 0) return null;
   return (
     <ul class="chips" aria-label="Filters">
@@ -90,7 +90,7 @@ function KeptSince() {
 
 function FilterPanel() {
   const { filters } = view.value;
-  const [dimension, setDimension] = useState<Dimension>(() => DIMENSIONS.find((one) => filters[one]) ?? "model");
+  const [dimension, setDimension] = useState<Dimension>(() => filteredDimensions(filters)[0] ?? "model");
   const chosen = filters[dimension] ?? [];
   const [relation, setRelation] = useState<Relation>(() => relationOf(chosen));
   const show = (next: Dimension) => {
@@ -104,16 +104,7 @@ function FilterPanel() {
   return (
     <div class="filter-panel" data-filter-panel>
       <div class="filter-subject">
-        <label class="select">
-          <span>Filter by</span>
-          <select value={dimension} onChange={({ currentTarget }) => show(currentTarget.value as Dimension)}>
-            {DIMENSIONS.map((one) => (
-              <option key={one} value={one}>
-                {humanize(one)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <DimensionSelect label="Filter by" value={dimension} onChoose={show} />
         <SegmentedControl<Relation>
           legend="Relation"
           name="relation"

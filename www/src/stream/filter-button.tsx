@@ -1,6 +1,6 @@
 /** The value of one stream in a dimension, as a button that filters by it. */
 import type { Dimension } from "../api/api-types";
-import { humanize, valueLabel } from "../format";
+import { dimensionLabel, valueLabel } from "../format";
 import { setFilter } from "../state";
 
 export function FilterButton({ dimension, value }: { dimension: Dimension; value: string }) {
@@ -11,7 +11,7 @@ export function FilterButton({ dimension, value }: { dimension: Dimension; value
   };
   const label = valueLabel(dimension, value);
   return (
-    <button type="button" class="narrow" onClick={filter} title={`Filter by ${humanize(dimension)} ${label}`}>
+    <button type="button" class="narrow" onClick={filter} title={`Filter by ${dimensionLabel(dimension)} ${label}`}>
       {label}
     </button>
   );
