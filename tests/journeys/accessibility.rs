@@ -41,7 +41,7 @@ async fn no_screen_violates_a_rule_of_axe() -> Result<()> {
     screens.present(".filter-values input").await?;
     screens.violates_nothing("filters").await?;
     for theme in ["light", "dark"] {
-        let columns = format!("{}/?theme={theme}&columns=model.release.tpot", collector.url);
+        let columns = format!("{}/?theme={theme}&columns=model-release-tpot", collector.url);
         screens.open(&columns, "ready", "[data-accounting]").await?;
         screens
             .browser

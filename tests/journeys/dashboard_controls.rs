@@ -135,7 +135,7 @@ async fn columns_of_the_list_are_chosen_by_keyboard() -> Result<()> {
         .await?
         .send_keys(&char::from(Key::Enter).to_string())
         .await?;
-    for (column, columns) in [("release", "model.release.dialect."), ("dialect", "model.release.outcome.")] {
+    for (column, columns) in [("release", "model-release-dialect-"), ("dialect", "model-release-outcome-")] {
         let choice = format!(".column-menu input[value={column}]");
         shown(&browser, &choice).await?;
         browser.page.find(Locator::Css(&choice)).await?.send_keys(" ").await?;

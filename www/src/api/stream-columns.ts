@@ -1,5 +1,6 @@
 /** What the report of a stream tells, by its name in the API: the columns that the stream list can show. */
-import type { Dimension } from "./dimensions";
+import { isAttribute, keyOf, offeredAttributes } from "./attributes";
+import type { Attribute, Dimension } from "./dimensions";
 import type { Metric } from "./metrics";
 import type { StreamReport } from "./schemas";
 
@@ -53,21 +54,29 @@ export const COUNT_VALUES = {
   status: ({ status }) => status,
 } satisfies Partial<Record<keyof StreamReport, ValueOf<number>>>;
 
-export type ReportedDimension = keyof typeof DIMENSION_VALUES;
+export type ReportedDimension = keyof typeof DIMENSION_VALUES | Attribute;
 export type ReportedMetric = keyof typeof METRIC_VALUES;
 export type ReportedCount = keyof typeof COUNT_VALUES;
 export type StreamColumn = ReportedDimension | ReportedMetric | ReportedCount | "outcome" | "defects";
 
+export function dimensionValue(report: StreamReport, dimension: ReportedDimension): string | undefined {
+  return isAttribute(dimension) ? report.attributes?.[keyOf(dimension)] : DIMENSION_VALUES[dimension](report);
+}
+
 const namesOf = <Name extends string>(values: Record<Name, unknown>) => Object.keys(values) as Name[];
 
 /** In the order of the list. The time of a stream is always in front of them. */
-export const STREAM_COLUMNS: readonly StreamColumn[] = [
+export const streamColumns = (attributes: readonly Attribute[]): StreamColumn[] => [
   ...namesOf(DIMENSION_VALUES),
+  ...attributes,
   "outcome",
   ...namesOf(METRIC_VALUES),
   ...namesOf(COUNT_VALUES),
   "defects",
 ];
+
+const inOrder = (columns: readonly string[]): StreamColumn[] =>
+  streamColumns(offeredAttributes([], columns)).filter((column) => columns.includes(column));
 
 /** In the same order. */
 export const DEFAULT_COLUMNS: readonly StreamColumn[] = [
@@ -85,17 +94,17 @@ export const DEFAULT_COLUMNS: readonly StreamColumn[] = [
 
 /** The columns with this one added or removed; `null` for the default ones. */
 export function toggledColumn(shown: readonly StreamColumn[], column: StreamColumn): StreamColumn[] | null {
-  const next = STREAM_COLUMNS.filter((one) => shown.includes(one) !== (one === column));
+  const next = inOrder(shown.includes(column) ? shown.filter((one) => one !== column) : [...shown, column]);
   return next.join() === DEFAULT_COLUMNS.join() ? null : next;
 }
 
-const SEPARATOR = ".";
+/** Names of columns have dots. */
+const SEPARATOR = "-";
 
 export const columnsText = (columns: readonly StreamColumn[]): string => columns.join(SEPARATOR);
 
 /** `null` without a name of a column, except in the empty text, which stands for no column. */
 export function readColumns(text: string | null): StreamColumn[] | null {
-  const names: string[] = text?.split(SEPARATOR) ?? [];
-  const columns = STREAM_COLUMNS.filter((column) => names.includes(column));
+  const columns = inOrder(text?.split(SEPARATOR) ?? []);
   return columns.length > 0 || text === "" ? columns : null;
 }

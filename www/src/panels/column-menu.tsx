@@ -1,19 +1,21 @@
 /** Menu that chooses the columns of the stream list. */
-import { DEFAULT_COLUMNS } from "../api/stream-columns";
-import { resetColumns, toggleColumn, view } from "../state";
-import { COLUMNS } from "../stream/columns";
+import { isAttribute, offeredAttributes } from "../api/attributes";
+import { DEFAULT_COLUMNS, streamColumns } from "../api/stream-columns";
+import { dashboardData, resetColumns, toggleColumn, view } from "../state";
+import { columnOf } from "../stream/columns";
 import { Popover } from "../ui/popover";
 
 export function ColumnMenu() {
   const chosen = view.value.columns;
   const shown = chosen ?? DEFAULT_COLUMNS;
+  const attributes = offeredAttributes(dashboardData.value?.summary.attributes ?? [], shown);
   return (
     <Popover kind="column-menu" title="Columns of the list" label="Columns">
       {({ isOpen }) =>
         isOpen && (
           <div class="filter-panel">
             <ul class="filter-values">
-              {COLUMNS.map(({ id, label }) => (
+              {streamColumns(attributes).map(columnOf).map(({ id, label }) => (
                 <li key={id}>
                   <label>
                     <input
@@ -24,6 +26,7 @@ export function ColumnMenu() {
                       onChange={() => toggleColumn(id)}
                     />
                     <span>{label}</span>
+                    {isAttribute(id) && <small>attribute</small>}
                   </label>
                 </li>
               ))}

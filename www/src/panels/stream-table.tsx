@@ -5,14 +5,14 @@ import type { StreamReport } from "../api/api-types";
 import { DEFAULT_COLUMNS, modelOf, type StreamColumn } from "../api/stream-columns";
 import { dateTime } from "../format";
 import { openStream, rows, view } from "../state";
-import { COLUMNS, type Column } from "../stream/columns";
+import { columnOf, type Column } from "../stream/columns";
 import { FilterButton } from "../stream/filter-button";
 import { Term } from "../ui/term";
 
 export function StreamTable({ today }: { today: number }) {
   const chosen = view.value.columns;
   const shown = chosen ?? DEFAULT_COLUMNS;
-  const columns = COLUMNS.filter(({ id }) => shown.includes(id));
+  const columns = shown.map(columnOf);
   const classOf = ({ id, isNumber }: Column) =>
     [isNumber ? "number" : "", CLASSES[id] ?? "", chosen ? "" : (DEFAULT_VISIBILITY[id] ?? "")].join(" ").trim();
   return (

@@ -2,19 +2,20 @@
 import type { ComponentChildren } from "preact";
 
 import type { StreamReport } from "../api/api-types";
+import { isAttribute } from "../api/attributes";
 import { GLOSSARY, type Term } from "../api/glossary";
 import { METRIC_LABELS } from "../api/metrics";
 import {
   COUNT_VALUES,
   DIMENSION_VALUES,
+  dimensionValue,
   METRIC_VALUES,
-  STREAM_COLUMNS,
   type ReportedCount,
   type ReportedDimension,
   type ReportedMetric,
   type StreamColumn,
 } from "../api/stream-columns";
-import { ABSENT, bytes, columnDuration, count, heading, humanize, isKnown } from "../format";
+import { ABSENT, bytes, columnDuration, count, dimensionLabel, heading, humanize, isKnown } from "../format";
 import { OutcomeMark } from "../ui/outcome";
 import { FilterButton } from "./filter-button";
 
@@ -28,18 +29,16 @@ export interface Column {
 
 const COUNT_TERMS: Partial<Record<ReportedCount, Term>> = { chunks: "chunk", output_tokens: "token" };
 
-export const COLUMNS: readonly Column[] = STREAM_COLUMNS.map(columnOf);
-
-function columnOf(id: StreamColumn): Column {
+export function columnOf(id: StreamColumn): Column {
   if (id === "outcome") return { ...named(id), isNumber: false, cell: outcomeCell };
   if (id === "defects") return { ...named(id, "defect"), isNumber: false, cell: defectsCell };
-  if (isIn(DIMENSION_VALUES, id)) return dimensionColumn(id);
+  if (isAttribute(id) || isIn(DIMENSION_VALUES, id)) return dimensionColumn(id);
   return isIn(METRIC_VALUES, id) ? metricColumn(id) : countColumn(id);
 }
 
 function dimensionColumn(id: ReportedDimension): Column {
   const cell = (report: StreamReport) => {
-    const value = DIMENSION_VALUES[id](report);
+    const value = dimensionValue(report, id);
     return value ? <FilterButton dimension={id} value={value} /> : <span class="dim">{ABSENT}</span>;
   };
   return { ...named(id), isNumber: false, cell };
@@ -57,8 +56,8 @@ function countColumn(id: ReportedCount): Column {
 }
 
 /** Some names are terms of the glossary. */
-function named(id: StreamColumn, term = humanize(id)) {
-  return { id, label: heading(id), meaning: (GLOSSARY as Record<string, string>)[term] };
+function named(id: StreamColumn, term = isAttribute(id) ? "attribute" : humanize(id)) {
+  return { id, label: heading(dimensionLabel(id)), meaning: (GLOSSARY as Record<string, string>)[term] };
 }
 
 function outcomeCell({ outcome, open }: StreamReport) {

@@ -1,7 +1,8 @@
 /** All fields of a report as text, in groups. Absent fields are listed as not known. */
 import type { Dimension, StreamReport } from "../api/api-types";
-import { DIMENSION_VALUES, type ReportedDimension } from "../api/stream-columns";
-import { bytes, count, exactDuration, humanize, isKnown, type MaybeNumber } from "../format";
+import { attributeOf } from "../api/attributes";
+import { dimensionValue, type ReportedDimension } from "../api/stream-columns";
+import { bytes, count, dimensionLabel, exactDuration, humanize, isKnown, type MaybeNumber } from "../format";
 import { timePerChunk } from "./probe-overhead";
 import { isContentHidden } from "./stream-summary";
 
@@ -112,6 +113,11 @@ function pageFields(report: StreamReport): FieldGroup {
   };
 }
 
+function attributeFields(report: StreamReport): FieldGroup {
+  const attributes = Object.keys(report.attributes ?? {}).map(attributeOf);
+  return { title: "Attributes of the app", entries: dimensionFields(report, ...attributes) };
+}
+
 function lifecycleFields(report: StreamReport): FieldGroup {
   const { page_lifecycle: lifecycle } = report;
   if (!lifecycle) return { title: "Page lifecycle", entries: [] };
@@ -144,8 +150,8 @@ function overheadFields({ probe_overhead: overhead, clock_resolution_ms }: Strea
 
 function dimensionFields(report: StreamReport, ...dimensions: ReportedDimension[]): Field[] {
   return dimensions.map((dimension) => {
-    const text = DIMENSION_VALUES[dimension](report) ?? null;
-    return { name: humanize(dimension), text, dimension };
+    const text = dimensionValue(report, dimension) ?? null;
+    return { name: dimensionLabel(dimension), text, dimension };
   });
 }
 
@@ -168,6 +174,7 @@ const GROUPS = [
   networkFields,
   serverFields,
   pageFields,
+  attributeFields,
   lifecycleFields,
   overheadFields,
 ];
