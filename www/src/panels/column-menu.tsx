@@ -16,7 +16,7 @@ export function ColumnMenu() {
           <div class="filter-panel">
             <ul class="filter-values">
               {streamColumns(attributes).map(columnOf).map(({ id, label }) => (
-                <li key={id}>
+                <li key={id} class={isAttribute(id) ? "own-line" : undefined}>
                   <label>
                     <input
                       type="checkbox"
