@@ -8,6 +8,7 @@ pub(crate) mod content_encoding;
 pub(crate) mod counters;
 pub(crate) mod error;
 pub(crate) mod headers;
+pub(crate) mod json_body;
 pub(crate) mod not_modified;
 pub(crate) mod probe_files;
 pub(crate) mod rate_limit;

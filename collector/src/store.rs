@@ -9,6 +9,8 @@ mod dedup_log;
 mod dimension_columns;
 pub(crate) mod error;
 pub(crate) mod filter;
+pub(crate) mod marker_writer;
+pub(crate) mod markers;
 pub(crate) mod paths;
 pub(crate) mod query;
 mod range_cover;

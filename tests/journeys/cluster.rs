@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, StreamReport};
-use tests::{ClickHouse, Collector, eventually};
+use serde_json::{Value, json};
+use tests::{ClickHouse, Collector, eventually, http};
 use tokio::time::{Instant, sleep_until};
 
 use beacons::ended;
-use both::{Both, post, start_one};
+use both::{Both, post, start, start_one};
 use clock::{now_ms, within_a_minute};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,6 +172,78 @@ async fn filters_with_quotes_and_backslashes_find_their_streams() -> Result<()> 
     }
     ensure!(collector.terminate().await? == Some(0));
     Ok(())
+}
+
+/// They are posted to ClickHouse, except those of a collector from the time before it joined.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_collectors_of_a_cluster_have_the_same_markers() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    configure(folder.path(), &clickhouse.url)?;
+    let before = start(folder.path(), "alone", "cluster-0").await?;
+    ensure!(post_marker(&before, &json!({ "title": "before", "id": "before" })).await? == 201);
+    ensure!(before.terminate().await? == Some(0));
+
+    let [one, other] = [start_one(folder.path(), 0).await?, start_one(folder.path(), 1).await?];
+    let joined = async || (titles(&other).await.ok()? == ["before"]).then_some(());
+    eventually("the marker from before", joined).await?;
+    let marker = json!({
+        "title": r#"it's "v42" \n"#, "id": "a", "site": "demo", "url": "https://ci.example/1", "kind": "config",
+    });
+    ensure!(post_marker(&one, &marker).await? == 201);
+    ensure!(titles(&other).await? == ["before", r#"it's "v42" \n"#]);
+    ensure!(post_marker(&other, &json!({ "title": "retried", "id": "a", "site": "demo" })).await? == 200);
+    let [at_one, at_other] = [one.get(MARKERS).await?, other.get(MARKERS).await?];
+    ensure!(at_one["markers"] == at_other["markers"], "{at_one} {at_other}");
+    let stored = &at_one["markers"][1];
+    ensure!((&stored["url"], &stored["kind"]) == (&marker["url"], &marker["kind"]), "{stored}");
+
+    ensure!(delete_marker(&other, "a").await? == 404 && delete_marker(&other, "a?site=demo").await? == 204);
+    ensure!(delete_marker(&other, "before").await? == 204 && titles(&one).await?.is_empty());
+    // What a collector has published, it does not publish again.
+    ensure!(one.terminate().await? == Some(0));
+    let one = start_one(folder.path(), 0).await?;
+    ensure!(post_marker(&one, &json!({ "title": "again" })).await? == 201);
+
+    let rows = format!(
+        "INSERT INTO llm_rum.llm_rum_markers (site, id, timestamp_ms, kind, title, posted_ms)
+         SELECT 'demo', toString(number), {now}, 'deploy', toString(number), number FROM numbers(2000)",
+        now = now_ms()
+    );
+    clickhouse.query(&rows).await?;
+    ensure!(post_marker(&other, &json!({ "title": "last", "site": "demo" })).await? == 201);
+    let count = "SELECT count(), countIf(id = '0'), countIf(title = 'last') FROM llm_rum.llm_rum_markers
+        WHERE site = 'demo'";
+    let counted: [u64; 3] = serde_json::from_str(&clickhouse.query(count).await?)?;
+    ensure!(counted == [2_000, 0, 1], "{counted:?}");
+    ensure!(titles(&one).await?.last().map(String::as_str) == Some("last"));
+
+    let start_again = clickhouse.stop().await?;
+    ensure!(post_marker(&one, &json!({ "title": "lost", "id": "b" })).await? == 503);
+    let _clickhouse = start_again().await?;
+    ensure!(post_marker(&one, &json!({ "title": "kept", "id": "b" })).await? == 201);
+    ensure!(titles(&other).await?.last().map(String::as_str) == Some("kept"));
+    ensure!(one.terminate().await? == Some(0) && other.terminate().await? == Some(0));
+    Ok(())
+}
+
+const MARKERS: &str = "/v1/markers";
+
+async fn post_marker(collector: &Collector, marker: &Value) -> Result<u16> {
+    let url = format!("{}{MARKERS}", collector.url);
+    let request = http().post(url).header("content-type", "application/json").body(marker.to_string());
+    Ok(request.send().await?.status().as_u16())
+}
+
+async fn delete_marker(collector: &Collector, id: &str) -> Result<u16> {
+    let url = format!("{}{MARKERS}/{id}", collector.url);
+    Ok(http().delete(url).send().await?.status().as_u16())
+}
+
+async fn titles(collector: &Collector) -> Result<Vec<String>> {
+    let answer = collector.get(MARKERS).await?;
+    let markers = answer["markers"].as_array().context("markers")?;
+    Ok(markers.iter().filter_map(|marker| Some(marker["title"].as_str()?.to_owned())).collect())
 }
 
 /// Three streams of another collector, from an unknown country, and one of its own.

@@ -15,6 +15,8 @@ use super::histogram::{HistogramQuery, Spread};
 use super::ingest_accounting::Accounting;
 use super::integrity::{Integrity, IntegrityQuery};
 use super::live::Snapshot;
+use super::marker_post::{MarkerDeletionQuery, NewMarker};
+use super::markers::{Marker, MarkerListQuery, Markers};
 use super::params::Format;
 use super::phases::{Phases, PhasesQuery};
 use super::query_string::{FromQuery, Param};
@@ -44,7 +46,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 16] = [
+const ROUTES: [Route; 17] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -98,6 +100,12 @@ const ROUTES: [Route; 16] = [
         about: "Releases of the app, each compared with the one before it.",
         parameters: ReleasesQuery::openapi,
         answer: schema::<Releases>,
+    },
+    Route {
+        path: "/v1/markers",
+        about: "Posted markers and first appearances of releases, the oldest first.",
+        parameters: MarkerListQuery::openapi,
+        answer: schema::<Markers>,
     },
     Route {
         path: "/v1/integrity",
@@ -156,6 +164,8 @@ pub fn document() -> Value {
     for route in ROUTES {
         paths.insert(route.path.to_owned(), route.openapi(&mut generator));
     }
+    paths["/v1/markers"]["post"] = post_marker(&mut generator);
+    paths.insert("/v1/markers/{id}".to_owned(), delete_marker());
     paths.insert("/v1/streams/{id}".to_owned(), one_stream(&mut generator));
     for (path, format) in
         [("/v1/streams.ndjson", ExportFormat::Ndjson), ("/v1/streams.parquet", ExportFormat::Parquet)]
@@ -196,6 +206,34 @@ impl Route {
             "responses": answers(&content, &["400", "401", "403", "429"]), "security": security(),
         } })
     }
+}
+
+fn post_marker(generator: &mut SchemaGenerator) -> Value {
+    let refusals = ["400", "401", "403", "408", "413", "415", "429"];
+    let content = json!({ "application/json": { "schema": schema::<Marker>(generator) } });
+    let mut responses = answers(&content, &refusals);
+    responses["200"]["description"] = "The site had a marker with this id, which stays as it is.".into();
+    responses["201"] = json!({ "description": "The marker is on disk.", "content": content });
+    json!({
+        "summary": "Posts a marker. Needs the scope `markers`.",
+        "requestBody": {
+            "required": true, "content": { "application/json": { "schema": schema::<NewMarker>(generator) } },
+        },
+        "responses": responses, "security": security(),
+    })
+}
+
+fn delete_marker() -> Value {
+    let id = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
+    let parameters: Vec<_> = [id].into_iter().chain(MarkerDeletionQuery::openapi()).collect();
+    let mut responses = answers(&json!({}), &["400", "401", "403", "404", "429"]);
+    responses["204"] = json!({ "description": "The marker is deleted." });
+    responses.as_object_mut().expect("an object").remove("200");
+    json!({ "delete": {
+        "summary": "Deletes a posted marker. Needs the scope `markers`.",
+        "parameters": parameters,
+        "responses": responses, "security": security(),
+    } })
 }
 
 fn one_stream(generator: &mut SchemaGenerator) -> Value {

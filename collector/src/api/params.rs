@@ -16,6 +16,7 @@ use crate::aggregate::stream_dimension::{
 };
 use crate::http::error::{ApiError, Reason};
 use crate::store::filter::{Filter, Selection, StreamSelections};
+use crate::store::markers::MarkerKind;
 use crate::store::query::KeptStream;
 use crate::time::{DAY_MINUTES, DAY_MS, HOUR_MINUTES};
 
@@ -368,6 +369,31 @@ impl Param for CompareTo {
     }
 }
 
+/// The kinds of markers that a query selects.
+pub(super) struct MarkerKinds(Selection);
+
+impl MarkerKinds {
+    pub(super) fn selects(&self, kind: MarkerKind) -> bool {
+        self.0.contains(kind.as_str())
+    }
+}
+
+impl FromQuery for MarkerKinds {
+    fn openapi() -> Vec<Value> {
+        vec![one_of(KIND, "Only markers of this kind, such as `deploy`.", &kinds())]
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
+        selected_of(KIND, &kinds(), given.texts(KIND)).map(Self)
+    }
+}
+
+fn kinds() -> Vec<&'static str> {
+    MarkerKind::ALL.map(MarkerKind::as_str).into()
+}
+
+const KIND: &str = "kind";
+
 /// Format of a response with a table.
 #[derive(Clone, Copy)]
 pub(super) enum Format {
@@ -405,6 +431,23 @@ impl Param for SampleKind {
 
     fn accepts() -> Accepts<Self> {
         Accepts::words(Self::ALL.map(|sample| (sample.as_str(), sample)))
+    }
+}
+
+/// The site of one marker. `None` for a marker of all sites.
+pub(super) struct MarkerSite(pub(super) Option<String>);
+
+impl FromQuery for MarkerSite {
+    fn openapi() -> Vec<Value> {
+        vec![parameter(
+            "site",
+            "The marker's site. Absent for a marker of all sites.",
+            &json!({ "type": "string" }),
+        )]
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
+        given.text("site").map(Self)
     }
 }
 

@@ -19,6 +19,7 @@ use crate::http::error::ApiError;
 use crate::stats::binomial::{difference, quantile_ranks};
 use crate::stats::onset::appeared_late;
 use crate::store::backend::Backend;
+use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::KeptStream;
 
@@ -95,11 +96,16 @@ pub(crate) async fn releases(
 ) -> Result<Response, ApiError> {
     let ReleasesQuery { range, filter } = query;
     let range = range.at_present(&state);
-    let read = move |store: &Backend<'_>| {
+    let read = move |store: &Backend<'_>| Releases::of(store, range, &filter);
+    Ok(Json(state.reader.run(read).await?).into_response())
+}
+
+impl Releases {
+    fn of(store: &Backend<'_>, range: Range, filter: &Filter) -> Result<Self, StoreError> {
         let mut sites: BTreeMap<String, Site> = BTreeMap::new();
         let mut since_ms = None;
         store.each_kept(
-            range.kept_streams(&filter, ["site", "page_release"]),
+            range.kept_streams(filter, ["site", "page_release"]),
             |kept| since_ms = kept,
             |stream| {
                 let site = stream.report.site.as_deref().unwrap_or_default();
@@ -110,9 +116,28 @@ pub(crate) async fn releases(
         let mut releases: Vec<_> = sites.into_iter().flat_map(|(name, site)| site.compared(&name)).collect();
         releases.sort_by_key(|release| Reverse(release.first_ms));
         releases.truncate(MOST_RELEASES);
-        Ok(Releases { range: range.kept_since(since_ms), without_release, releases })
-    };
-    Ok(Json(state.reader.run(read).await?).into_response())
+        Ok(Self { range: range.kept_since(since_ms), without_release, releases })
+    }
+}
+
+/// The first appearance of a release.
+pub(super) struct Appearance {
+    pub(super) site: String,
+    pub(super) release: String,
+    pub(super) timestamp_ms: i64,
+}
+
+/// The releases that appeared within the range, and the range with the time since which all its streams are kept.
+pub(super) fn appearances(
+    store: &Backend<'_>,
+    range: Range,
+    filter: &Filter,
+) -> Result<(Range, Vec<Appearance>), StoreError> {
+    let Releases { range, releases, .. } = Releases::of(store, range, filter)?;
+    let new = releases.into_iter().filter(|release| release.is_new);
+    let appearance =
+        |Release { site, release, first_ms, .. }| Appearance { site, release, timestamp_ms: first_ms };
+    Ok((range, new.map(appearance).collect()))
 }
 
 /// Streams of a site.

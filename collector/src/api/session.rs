@@ -1,24 +1,22 @@
 //! `/v1/session`: signs a browser in and out, and says who a request comes from.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
+use axum::http::header::SET_COOKIE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use http_body_util::{BodyExt, Limited};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
 
 use crate::config::secret::Secret;
 use crate::config::token::Scope;
 use crate::http::access_control::{Access, AccessControl, SignedInBy};
 use crate::http::error::{ApiError, Reason};
+use crate::http::json_body;
 use crate::http::request_origin::{check_same_origin, is_https};
 use crate::http::session_cookie;
 use crate::time;
@@ -74,18 +72,7 @@ pub(crate) async fn sign_out(request: Request) -> Result<Response, ApiError> {
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<SignIn, ApiError> {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        let message = "unsupported content type: use application/json";
-        return Err(ApiError::new(Reason::UnsupportedMediaType, message));
-    }
-    let Ok(read) = timeout(BODY_TIMEOUT, Limited::new(body, LONGEST_BODY).collect()).await else {
-        return Err(ApiError::new(Reason::BodyTimeout, "the body did not arrive within 10 s"));
-    };
-    let too_large =
-        |_| ApiError::new(Reason::BodyTooLarge, "the body is longer than 4096 bytes, or was cut off");
-    let bytes: Bytes = read.map_err(too_large)?.to_bytes();
+    let bytes = json_body::read(headers, body).await?;
     // The parser's message could repeat a part of the token.
     serde_json::from_slice(&bytes)
         .map_err(|_| ApiError::new(Reason::BadJson, "the body must be `{\"token\":\"TOKEN\"}`"))
@@ -96,6 +83,3 @@ impl Session {
         Self { signed_in_by, name, sites: sites.names().map(<[_]>::to_vec) }
     }
 }
-
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-const LONGEST_BODY: usize = 4_096;

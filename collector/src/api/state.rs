@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use crate::api::live_feed::LiveFeeds;
+use crate::api::marker_rates::MarkerRates;
 use crate::config::Config;
 use crate::http::counters::RequestCounters;
 use crate::slo::alert::{AlertCache, GroupStates};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
+use crate::store::marker_writer::MarkerWriter;
 use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{self, HOUR_MS, MINUTE_MS};
@@ -23,6 +25,8 @@ pub(crate) struct ApiState {
     pub(crate) counters: Arc<RequestCounters>,
     /// The alerts of the moment.
     pub(crate) alerts: Arc<AlertCache>,
+    pub(crate) markers: Arc<MarkerWriter>,
+    pub(crate) marker_rates: Arc<MarkerRates>,
 }
 
 impl ApiState {

@@ -1,4 +1,4 @@
-//! Tokens for reading: what each may read, and of which sites.
+//! Tokens: what each may do, and with the data of which sites.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use serde::Deserialize;
 
 use super::secret::Secret;
 
-/// A token that one reader has.
+/// A token that one reader or one program has.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// Name of the reader, in the log and on the dashboard.
+    /// Name of its owner, in the log and on the dashboard.
     pub name: String,
     /// The secret itself: at least 16 bytes of visible ASCII.
     pub token: Secret,
-    /// What the token may read. Default `["read"]`.
+    /// What the token may do. Default `["read"]`.
     #[serde(default = "read")]
     pub scopes: Vec<Scope>,
-    /// Sites whose data the token may read. Default all.
+    /// Sites that the token is limited to. Default all.
     #[serde(default)]
     pub sites: AllowedSites,
 }
 
-/// What a token may read.
+/// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -30,6 +30,22 @@ pub enum Scope {
     Read,
     /// `/metrics`, which covers all sites.
     Metrics,
+    /// Posting and deleting markers.
+    Markers,
+}
+
+impl Scope {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Metrics, Self::Markers];
+
+    /// Name in the configuration.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Metrics => "metrics",
+            Self::Markers => "markers",
+        }
+    }
 }
 
 /// The sites whose data a reader may see.

@@ -1,5 +1,5 @@
-//! Decides who may read: requests with a configured token, with the session of one, or with the user of an
-//! authenticating proxy. Where none of these is configured: requests to a loopback host.
+//! Decides who may read and post markers: requests with a configured token, with the session of one, or with the user
+//! of an authenticating proxy. Where none of these is configured: requests to a loopback host.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::http::client_ip::{ClientNetwork, Peer};
 use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
 use crate::http::rate_limit::{NetworkRateLimits, RetryAfter};
-use crate::http::request_origin::{check_same_origin, host};
+use crate::http::request_origin::{check_same_origin, host, is_from_page};
 use crate::http::session_cookie::{self, Shown};
 use crate::time;
 
@@ -31,7 +31,7 @@ pub(crate) struct AccessControl {
     counters: Arc<RequestCounters>,
 }
 
-/// Who a request comes from, and what it may read.
+/// Who a request comes from, and what it may do.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
     pub(crate) signed_in_by: SignedInBy,
@@ -41,7 +41,7 @@ pub(crate) struct Access {
     scopes: Vec<Scope>,
 }
 
-/// By which credentials a request may read.
+/// By which credentials a request has access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SignedInBy {
@@ -58,18 +58,27 @@ impl AccessControl {
         Self { config, wrong_tokens: NetworkRateLimits::new(WRONG_TOKENS), counters }
     }
 
-    /// The access of a request that may read what the scope names.
+    /// The access of a request that may do what the scope names.
     pub(crate) fn admit(&self, scope: Scope, head: &Parts) -> Result<Access, ApiError> {
-        if !self.config.needs_sign_in() {
-            check_host(head)?;
-            return Ok(Access::everything());
-        }
-        let access = self.identify(head)?;
+        let access = self.access(head)?;
         access.check(scope)?;
-        if !head.method.is_safe() && access.signed_in_by != SignedInBy::Token {
+        if !head.method.is_safe() && !access.is_by_program(head) {
             check_same_origin(head)?;
         }
         Ok(access)
+    }
+
+    fn access(&self, head: &Parts) -> Result<Access, ApiError> {
+        if self.config.needs_sign_in() {
+            return self.identify(head);
+        }
+        check_host(head)?;
+        Ok(Access {
+            signed_in_by: SignedInBy::Nothing,
+            name: None,
+            sites: AllowedSites::All,
+            scopes: Scope::ALL.into(),
+        })
     }
 
     /// The token for a new session.
@@ -89,7 +98,7 @@ impl AccessControl {
     fn identify(&self, head: &Parts) -> Result<Access, ApiError> {
         // Comes first: a proxy may pass on an `Authorization` header of its own users.
         if let Some(user) = self.proxied_user(head) {
-            return Ok(Access { signed_in_by: SignedInBy::Proxy, name: Some(user), ..Access::everything() });
+            return Ok(Access::of_proxied_user(user));
         }
         if let Some(shown) = bearer(&head.headers) {
             let token = self.token(shown, self.network(head))?;
@@ -147,10 +156,11 @@ impl AccessControl {
 }
 
 impl Access {
-    fn everything() -> Self {
+    /// The proxy says who its users are, not what each may do. They may read everything and change nothing.
+    fn of_proxied_user(name: String) -> Self {
         Self {
-            signed_in_by: SignedInBy::Nothing,
-            name: None,
+            signed_in_by: SignedInBy::Proxy,
+            name: Some(name),
             sites: AllowedSites::All,
             scopes: vec![Scope::Read, Scope::Metrics],
         }
@@ -161,15 +171,27 @@ impl Access {
         Self { signed_in_by, name: Some(name.clone()), sites: sites.clone(), scopes: scopes.clone() }
     }
 
+    /// Whether no page can have caused the request: no browser adds a token by itself. Without credentials, the headers
+    /// must show it, because any page can send a request to this machine.
+    fn is_by_program(&self, head: &Parts) -> bool {
+        match self.signed_in_by {
+            SignedInBy::Token => true,
+            SignedInBy::Nothing => !is_from_page(head),
+            SignedInBy::Session | SignedInBy::Proxy => false,
+        }
+    }
+
     fn check(&self, scope: Scope) -> Result<(), ApiError> {
         if self.scopes.contains(&scope) {
             return Ok(());
         }
-        let name = match scope {
-            Scope::Read => "read",
-            Scope::Metrics => "metrics",
+        let name = scope.as_str();
+        let message = match self.signed_in_by {
+            SignedInBy::Proxy => {
+                format!("users of the proxy may not do this: send a token with the scope `{name}`")
+            }
+            _ => format!("the token may not do this: it needs the scope `{name}`"),
         };
-        let message = format!("the token may not read this: it needs the scope `{name}`");
         Err(ApiError::new(Reason::MissingScope, message))
     }
 }

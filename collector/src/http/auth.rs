@@ -1,4 +1,4 @@
-//! Middleware of the routes that return data: admits a request or refuses it, counts refusals, and keeps responses
+//! Middleware of the routes that return or change data: admits a request or refuses it, counts refusals, and keeps responses
 //! out of caches and of pages of other origins.
 
 use std::sync::Arc;
@@ -22,6 +22,11 @@ pub(crate) async fn read(state: State<Arc<AccessControl>>, request: Request, nex
 /// Middleware of `/metrics`.
 pub(crate) async fn metrics(state: State<Arc<AccessControl>>, request: Request, next: Next) -> Response {
     guard(Scope::Metrics, state, request, next).await
+}
+
+/// Middleware of the routes that change markers.
+pub(crate) async fn markers(state: State<Arc<AccessControl>>, request: Request, next: Next) -> Response {
+    guard(Scope::Markers, state, request, next).await
 }
 
 /// Middleware of routes that check access by themselves.

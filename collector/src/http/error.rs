@@ -33,7 +33,7 @@ macro_rules! reasons {
 reasons! {
     /// The body is not JSON.
     BadJson = "bad_json", BAD_REQUEST;
-    /// A field of a report has a wrong type or an impossible value.
+    /// A field of a report or a marker has a wrong type or an impossible value.
     BadField = "bad_field", BAD_REQUEST;
     /// A batch has no reports, or too many.
     BadBatch = "bad_batch", BAD_REQUEST;
@@ -96,6 +96,10 @@ reasons! {
     ForeignHost = "foreign_host", FORBIDDEN;
     /// No stream has this id, or its data was deleted.
     UnknownStream = "unknown_stream", NOT_FOUND;
+    /// The site has no marker with this id.
+    UnknownMarker = "unknown_marker", NOT_FOUND;
+    /// The token posts or deletes markers faster than allowed.
+    MarkersLimited = "markers_limited", TOO_MANY_REQUESTS;
     /// The route does not exist.
     NotFound = "not_found", NOT_FOUND;
     /// An internal error of the collector.

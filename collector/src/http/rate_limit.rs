@@ -1,5 +1,5 @@
-//! Rate limits of sites and client networks, without locks: one number per site, and a table of fixed size for the
-//! networks.
+//! Rate limits of sites, tokens and client networks, without locks: one number per site or token, and a table of fixed
+//! size for the networks.
 //!
 //! A crate such as `governor` keeps one entry per key and grows until it is swept. Here strangers choose the keys.
 //! The algorithm is the same, GCRA: a sender's state is the moment at which everything it sent is paid for.
@@ -24,9 +24,9 @@ struct Allowance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RetryAfter(pub(crate) Duration);
 
-/// Rate limit for all beacons of one site.
+/// Rate limit for all beacons of one site, or for the markers of one token.
 #[derive(Debug)]
-pub(crate) struct SiteRateLimit {
+pub(crate) struct RateLimit {
     allowance: Allowance,
     paid_at: AtomicU64,
 }
@@ -42,12 +42,12 @@ pub(crate) struct NetworkRateLimits {
     hasher: RandomState,
 }
 
-impl SiteRateLimit {
+impl RateLimit {
     pub(crate) fn new(rate: Rate) -> Self {
         Self { allowance: Allowance::of(rate), paid_at: AtomicU64::new(0) }
     }
 
-    /// Charges one beacon at `now`, the time since any fixed moment.
+    /// Charges one item at `now`, the time since any fixed moment.
     pub(crate) fn take(&self, now: Duration) -> Result<(), RetryAfter> {
         let now = micros(now);
         let mut paid_at = self.paid_at.load(Ordering::Relaxed);
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_one_per_interval() {
-        let site = SiteRateLimit::new(RATE);
+        let site = RateLimit::new(RATE);
         let at = Duration::from_millis;
         for _ in 0..3 {
             assert_eq!(site.take(at(5)), Ok(()));

@@ -27,6 +27,11 @@ pub(crate) fn check_same_origin(head: &Parts) -> Result<(), ApiError> {
     Err(ApiError::new(Reason::CrossOrigin, message))
 }
 
+/// Whether a page sent the request. Browsers name the page's origin in every request other than GET and HEAD.
+pub(crate) fn is_from_page(head: &Parts) -> bool {
+    [SEC_FETCH_SITE, ORIGIN].iter().any(|name| head.headers.contains_key(name))
+}
+
 /// Whether the browser uses HTTPS. A proxy that ends TLS says so, and so does the page's origin. A client that invents
 /// these headers gets a cookie that only its own browser ignores.
 pub(crate) fn is_https(head: &Parts) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::Site;
-use crate::http::rate_limit::SiteRateLimit;
+use crate::http::rate_limit::RateLimit;
 use crate::ingest::normalize::Aliases;
 
 /// A configured site, with its aliases and rate limit.
@@ -12,7 +12,7 @@ pub(crate) struct IngestSite {
     pub(crate) site: Site,
     pub(crate) aliases: Arc<Aliases>,
     /// `None` if the configuration sets no rate.
-    pub(crate) rate_limit: Option<SiteRateLimit>,
+    pub(crate) rate_limit: Option<RateLimit>,
 }
 
 /// All sites by their keys.
@@ -24,7 +24,7 @@ pub(super) struct Sites {
 
 impl IngestSite {
     pub(crate) fn new(site: &Site, aliases: &Arc<Aliases>) -> Self {
-        Self { site: site.clone(), aliases: aliases.clone(), rate_limit: site.rate.map(SiteRateLimit::new) }
+        Self { site: site.clone(), aliases: aliases.clone(), rate_limit: site.rate.map(RateLimit::new) }
     }
 }
 

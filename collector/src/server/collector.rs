@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::api::live_feed::LiveFeeds;
+use crate::api::marker_rates::MarkerRates;
 use crate::api::state::ApiState;
 use crate::background_thread::Background;
 use crate::config::Config;
@@ -22,6 +23,7 @@ use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
 use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
+use crate::store::marker_writer::MarkerWriter;
 use crate::store::reader_pool::ReaderPool;
 
 /// A collector that uses its data folder.
@@ -51,11 +53,12 @@ impl Collector {
         let Started { journal, stream_index, published, minutes_from, threads } =
             aggregation_worker::start(&config, counters.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
-        let cluster = cluster.map(|clickhouse| ClusterTables::new(&config, clickhouse));
+        let cluster = cluster.map(|clickhouse| Arc::new(ClusterTables::new(&config, clickhouse)));
         let exporter = otlp::start(&config)?;
         let look_every = Duration::from_secs(config.country.look_seconds.into());
         let watch = countries.watch(look_every, &counters).map_err(StoreError::Thread)?;
         let probes = Arc::new(ProbeVersions::open(&config.data));
+        let markers = MarkerWriter::new(&config.data, cluster.clone());
         let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster));
         let config = Arc::new(config);
         let ingest = IngestState::new(config.clone(), countries, journal, counters.clone(), health.clone());
@@ -67,6 +70,8 @@ impl Collector {
             live: Arc::new(LiveFeeds::default()),
             counters: counters.clone(),
             alerts: Arc::default(),
+            markers: Arc::new(markers),
+            marker_rates: Arc::new(MarkerRates::new(&config)),
         };
         let sources = notify::Sources {
             config: config.clone(),

@@ -5,7 +5,7 @@ use std::any::Any;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
-use axum::routing::{any, get};
+use axum::routing::{any, delete, get, post};
 use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -31,6 +31,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/explain", get(api::explain))
         .route("/v1/phases", get(api::phases))
         .route("/v1/releases", get(api::releases))
+        .route("/v1/markers", get(api::markers))
         .route("/v1/integrity", get(api::integrity))
         .route("/v1/abandonment", get(api::abandonment))
         .route("/v1/slo", get(api::slo))
@@ -46,6 +47,11 @@ pub fn app(state: AppState) -> Router {
         .layer(from_fn(not_modified))
         .layer(compressed())
         .layer(from_fn_with_state(state.clone(), auth::read));
+    // `GET` of the first path has its own access, above.
+    let marker_changes = Router::new()
+        .route("/v1/markers", post(api::post_marker))
+        .route("/v1/markers/{id}", delete(api::delete_marker))
+        .layer(from_fn_with_state(state.clone(), auth::markers));
     let metrics = Router::new()
         .route("/metrics", get(prometheus::metrics))
         .method_not_allowed_fallback(wrong_method)
@@ -77,7 +83,7 @@ pub fn app(state: AppState) -> Router {
         .route("/snippet.css", get(snippet::style))
         .fallback(static_files::dashboard)
         .method_not_allowed_fallback(wrong_method);
-    answer_panics(open.merge(data).merge(metrics).merge(session)).with_state(state)
+    answer_panics(open.merge(data).merge(marker_changes).merge(metrics).merge(session)).with_state(state)
 }
 
 /// Compresses responses that are worth it for clients that accept gzip. The live feed is flushed after each event. Only

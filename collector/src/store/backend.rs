@@ -7,7 +7,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use rusqlite::Connection;
 
 use super::stream_index::StreamIndex;
-use super::{reader, samples};
+use super::{markers, reader, samples};
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::Counts;
 use crate::aggregate::window_stats::WindowStats;
@@ -16,6 +16,7 @@ use crate::report::stream_id::StreamId;
 use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
+use crate::store::markers::{Marker, MarkersQuery};
 use crate::store::query::{
     IngestTotals, KeptQuery, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage,
     StreamsQuery, WindowsQuery,
@@ -260,6 +261,14 @@ impl Backend<'_> {
         match self {
             Self::File { connection, .. } => samples::page(connection, asked),
             Self::Cluster(tables) => tables.samples(asked),
+        }
+    }
+
+    /// Posted markers of the sites that the filter selects and of all sites, in the order of their times.
+    pub(crate) fn markers(&self, asked: &MarkersQuery<'_>) -> Result<Vec<Marker>, StoreError> {
+        match self {
+            Self::File { connection, .. } => markers::list(connection, asked),
+            Self::Cluster(tables) => tables.markers(asked),
         }
     }
 

@@ -3,9 +3,10 @@
 //! `docs/cluster.md#how-it-works`.
 //!
 //! `outbox.rs` lists the rows that ClickHouse lacks, `publisher.rs` sends them, `queries.rs` answers queries.
-//! `notifier_table.rs` decides which collector sends notifications.
+//! `marker_table.rs` has the markers, `notifier_table.rs` decides which collector sends notifications.
 
 pub(crate) mod client;
+mod marker_table;
 pub(crate) mod notifier_table;
 mod outbox;
 pub(crate) mod publisher;

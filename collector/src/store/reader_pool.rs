@@ -30,11 +30,11 @@ pub(crate) struct ReaderPool {
 }
 
 impl ReaderPool {
-    pub(crate) fn new(folder: &Path, stream_index: StreamIndex, cluster: Option<ClusterTables>) -> Self {
+    pub(crate) fn new(folder: &Path, stream_index: StreamIndex, cluster: Option<Arc<ClusterTables>>) -> Self {
         Self {
             file: folder.join(STORE_FILE),
             stream_index,
-            cluster: cluster.map(Arc::new),
+            cluster,
             idle: Arc::default(),
             permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
             cluster_permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),

@@ -23,12 +23,12 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use self::build::{DueRollup, build};
-use super::samples;
+use super::{markers, samples};
 use crate::config;
 use crate::store::error::StoreError;
 use crate::store::rollups::key::{FIVE_MINUTES, ROLLUP_MINUTES, span_start};
 use crate::store::rollups::rows::{ROWS_AT_A_TIME, first_hour};
-use crate::time::{DAY_MINUTES, HOUR_MINUTES};
+use crate::time::{DAY_MINUTES, HOUR_MINUTES, MINUTE_MS};
 
 /// First minute whose window is available. It can be later than the retention setting says, if an earlier
 /// setting was shorter or the clock was wrong. Before it, only sealed hours exist. The writer and the readers
@@ -183,6 +183,7 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
     for length in [HOUR_MINUTES, DAY_MINUTES] {
         drop_rollups(connection, length, 0, too_old.min(held))?;
     }
+    markers::drop_before(connection, too_old * MINUTE_MS)?;
     samples::drop_before(connection, too_old.div_euclid(DAY_MINUTES))
 }
 

@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 12] = [
+const LAYOUTS: [&str; 13] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -199,6 +199,13 @@ const LAYOUTS: [&str; 12] = [
         first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, gone BLOB NOT NULL);
     CREATE TABLE retired_row_files (until_ms INTEGER NOT NULL);
     INSERT INTO retired_row_files VALUES (0);
+",
+    // `number` rises with each post. `site` is empty for a marker of all sites. `published`: ClickHouse has it.
+    "
+    CREATE TABLE markers (
+        number INTEGER PRIMARY KEY, site TEXT NOT NULL, id TEXT NOT NULL, timestamp_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL, title TEXT NOT NULL, url TEXT NOT NULL, published INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (site, id));
 ",
 ];
 

@@ -11,7 +11,7 @@ use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 const TOKEN: &str = "0123456789abcdef0123";
 const SCRAPER: &str = "scraper-0123456789";
 
-const QUERIES: [&str; 20] = [
+const QUERIES: [&str; 21] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
@@ -31,6 +31,7 @@ const QUERIES: [&str; 20] = [
     "/v1/accounting",
     "/v1/refusals",
     "/v1/releases",
+    "/v1/markers",
     "/v1/live",
 ];
 

@@ -245,6 +245,26 @@ fn a_collector_starts_and_serves_while_its_store_rejects_writes() {
     collector.balances(23);
 }
 
+#[test]
+fn a_marker_is_refused_while_the_disk_is_full() {
+    let collector = Fallible::start("");
+    collector.disk("store-full");
+    let body = json!({ "title": "v42", "id": "deploy-42" }).to_string();
+    let request = format!(
+        "POST /v1/markers HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut client = collector.process.connect();
+    let refused = client.whole_answer_to(&request);
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")), "{}", refused.body);
+    assert!(refused.body.contains("storage_unavailable"), "{}", refused.body);
+    assert_eq!(collector.process.json("/v1/markers")["markers"], json!([]));
+    collector.disk("");
+    assert_eq!(client.whole_answer_to(&request).status, 201);
+    assert_eq!(client.whole_answer_to(&request).status, 200);
+}
+
 /// Sends all over some connections, and gives back those that were refused.
 fn send_at_once(process: &Process, beacons: &[String]) -> Vec<String> {
     let send = |beacons: &[String]| {

@@ -36,7 +36,7 @@ fn config(config: &mut Config) {
     let mut limited = token("team", LIMITED);
     limited.sites = vec!["shop".to_owned(), "blog".to_owned()].into();
     let mut unlimited = token("ops", UNLIMITED);
-    unlimited.scopes.push(Scope::Metrics);
+    unlimited.scopes.extend([Scope::Metrics, Scope::Markers]);
     let mut of_shop = token("shop-team", &format!("shop-{LIMITED}"));
     of_shop.sites = vec!["shop".to_owned()].into();
     config.tokens = vec![limited, unlimited, of_shop];
@@ -61,6 +61,10 @@ async fn send(collector: &TestCollector, site: &str, ttft_ms: f64) {
     let body = json!({ "reports": reports }).to_string();
     let sent = collector.send(beacon_request(&format!("{site}-key")).body(Body::from(body)).unwrap()).await;
     assert_eq!(sent.status, 204, "{}", sent.body);
+    let marker = json!({ "title": format!("{site}-deploy"), "site": site }).to_string();
+    let post = request("/v1/markers", UNLIMITED).method("POST").header("content-type", "application/json");
+    let posted = collector.send(post.body(Body::from(marker)).unwrap()).await;
+    assert_eq!(posted.status, 201, "{}", posted.body);
 }
 
 async fn collector() -> TestCollector {

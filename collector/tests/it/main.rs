@@ -20,6 +20,7 @@ mod import;
 mod ingest;
 mod limited_token;
 mod live;
+mod markers;
 mod operations;
 mod otlp;
 mod phases;

@@ -328,7 +328,7 @@ pub(super) async fn start_one(folder: &Path, number: usize) -> Result<Collector>
     start(folder, "cluster", &format!("cluster-{number}")).await
 }
 
-async fn start(folder: &Path, config: &str, data: &str) -> Result<Collector> {
+pub(super) async fn start(folder: &Path, config: &str, data: &str) -> Result<Collector> {
     let config = folder.join(format!("{config}.toml"));
     let config = config.to_str().context("a temporary folder has a plain name")?;
     Collector::start_with(&folder.join(data), &["--config", config]).await

@@ -666,6 +666,37 @@ export interface MainCause {
   streams: number;
 }
 
+/** A moment that explains a change of the figures. */
+export interface Marker {
+  /** Absent if `kind` is `release`. */
+  id?: string | null;
+  kind: MarkerKind;
+  /** Absent if the marker concerns all sites. */
+  site?: string | null;
+  timestamp_ms: number;
+  /** Name of the release, if `kind` is `release`. */
+  title: string;
+  url?: string | null;
+}
+
+/** What a marker tells of. */
+export type MarkerKind = "other" | "deploy" | "config" | "incident" | "release";
+
+/** Markers of a range, the oldest first. */
+export interface Markers {
+  from: number;
+  /**
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
+   */
+  kept_since_ms?: number | null;
+  /** The newest of the range, at most 500. */
+  markers: Marker[];
+  /** Number of earlier markers of the range beyond these. */
+  omitted: number;
+  to: number;
+}
+
 /** Overhead of the probe on pages with its extension `probeOverhead`, over finalized streams. */
 export interface MeanProbeOverhead {
   /** Error of `us_per_chunk` from clock resolution, with 95 % confidence. Absent if `us_per_chunk` is absent. */
@@ -693,6 +724,25 @@ export type Metric =
   | "tpot"
   | "output_rate"
   | "inter_chunk_latency";
+
+/** A marker as a client posts it. */
+export interface NewMarker {
+  /**
+   * A site has each id once, so that a repeated post changes nothing: 1 to 64 of `A-Z a-z 0-9 . _ -`. Default: a random
+   * one.
+   */
+  id?: string | null;
+  /** `deploy` (default), `config`, `incident` or `other`. */
+  kind?: string | null;
+  /** Name of a site. Default: the marker concerns all sites. */
+  site?: string | null;
+  /** Default: now. At most five minutes ahead, and not before the stored history. */
+  timestamp_ms?: number | null;
+  /** At most 100 characters, in one line. */
+  title: string;
+  /** An `https` address of at most 500 characters. */
+  url?: string | null;
+}
 
 /** A property that a share of streams must have. */
 export type Objective = "availability" | "integrity" | "speed" | "pace";
@@ -895,7 +945,7 @@ export interface Session {
   sites?: string[] | null;
 }
 
-/** By which credentials a request may read. */
+/** By which credentials a request has access. */
 export type SignedInBy = "token" | "session" | "nothing" | "proxy";
 
 /** Error budgets of a site's use case. */
@@ -1432,6 +1482,7 @@ export interface Responses {
   "v1/histogram": Histogram;
   "v1/integrity": Integrity;
   "v1/live": Live;
+  "v1/markers": Markers;
   "v1/phases": Phases;
   "v1/refusals": Refusals;
   "v1/releases": Releases;

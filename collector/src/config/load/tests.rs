@@ -191,7 +191,7 @@ fn a_mistake_about_access_has_its_line_and_remedy() {
         (format!("{good}\nscopes = []"), "11: `tokens[1].scopes` is empty"),
         (
             format!("{good}\nscopes = ['write']"),
-            "11: `tokens[1].scopes[0]` is not valid: unknown variant `write`: write `read` or `metrics`",
+            "11: `tokens[1].scopes[0]` is not valid: unknown variant `write`: write one of `read`, `metrics`, `markers`",
         ),
         (format!("{good}\nsites = []"), "11: `tokens[1].sites` is empty"),
         (

@@ -1,4 +1,4 @@
-//! Finds mistakes in who may read: tokens, the authenticating proxy, and the address to listen on.
+//! Finds mistakes in who has access: tokens, the authenticating proxy, and the address to listen on.
 
 use std::collections::HashSet;
 
@@ -42,7 +42,7 @@ fn check_token(at: &str, token: &Token, config: &Config, found: &mut Found) {
         found.add(format!("{at}.token"), format!("is {problem}"), GENERATE);
     }
     if scopes.is_empty() {
-        let remedy = "write `[\"read\"]`, `[\"metrics\"]` or both";
+        let remedy = "write one or more of `\"read\"`, `\"metrics\"` and `\"markers\"`";
         found.add(format!("{at}.scopes"), "is empty, so the token allows nothing", remedy);
     }
     let AllowedSites::Only(allowed) = sites else { return };

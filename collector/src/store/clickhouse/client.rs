@@ -101,7 +101,12 @@ impl Client {
 
     /// Runs a statement and ignores its response.
     pub(super) fn execute(&self, statement: &str) -> Result<(), ClickHouseError> {
-        self.post(None, &Params::default(), statement.as_bytes()).map(|_| ())
+        self.execute_with(statement, &Params::default())
+    }
+
+    /// The same, with texts for its placeholders.
+    pub(super) fn execute_with(&self, statement: &str, params: &Params) -> Result<(), ClickHouseError> {
+        self.post(None, params, statement.as_bytes()).map(|_| ())
     }
 
     /// Inserts rows: one JSON array per line.

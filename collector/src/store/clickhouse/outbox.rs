@@ -14,6 +14,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::StreamId;
 use crate::store::dimension_columns::{series, series_of};
 use crate::store::error::StoreError;
+use crate::store::markers::{self, Marker};
 use crate::store::paths::STORE_FILE;
 use crate::store::query::IngestTotals;
 use crate::store::reader::ingest_totals;
@@ -274,6 +275,16 @@ impl Outbox {
     /// Counters and the number of finalized streams, from one snapshot.
     pub(super) fn ingest_totals(&self) -> Result<IngestTotals, StoreError> {
         ingest_totals(&self.connection)
+    }
+
+    /// Markers from the time before this collector joined the cluster, with their numbers.
+    pub(super) fn markers(&self) -> Result<Vec<(i64, Marker)>, StoreError> {
+        markers::unpublished(&self.connection)
+    }
+
+    /// Records that ClickHouse has the markers up to this number.
+    pub(super) fn sent_markers(&self, up_to: i64) -> Result<(), StoreError> {
+        markers::published(&self.connection, up_to)
     }
 
     pub(super) fn seq_nos(&self) -> Result<SeqNos, StoreError> {

@@ -140,6 +140,7 @@ impl PublishState {
         if !self.is_ready {
             schema::make(&self.client, &self.store)?;
             self.version = self.seen_version()?;
+            self.send_markers(began_ms)?;
             self.is_ready = true;
         }
         self.version = self.outbox.next_version(self.version)?;

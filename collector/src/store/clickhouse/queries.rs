@@ -30,7 +30,7 @@ use crate::time::{DAY_MINUTES, HOUR_MINUTES, MINUTE_MS, day_of};
 
 /// The tables in ClickHouse, for reading.
 pub(crate) struct ClusterTables {
-    client: Client,
+    pub(super) client: Client,
     finalize_after_ms: i64,
     samples: u32,
 }

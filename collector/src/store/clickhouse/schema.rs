@@ -52,7 +52,7 @@ fn added(dimensions: impl Iterator<Item = Dimension>) -> String {
     dimensions.map(add).collect::<Vec<_>>().join(", ")
 }
 
-fn statements(client: &Client, store: &config::Store) -> [String; 8] {
+fn statements(client: &Client, store: &config::Store) -> [String; 9] {
     let column = |dimension: Dimension| format!("{} LowCardinality(String)", dimension.name());
     let labels = Dimension::all().map(column).collect::<Vec<_>>().join(", ");
     let grouped = dimension::columns(Dimension::all().filter(|dimension| *dimension != Dimension::Site));
@@ -110,6 +110,14 @@ fn statements(client: &Client, store: &config::Store) -> [String; 8] {
             ENGINE = ReplacingMergeTree(version) ORDER BY (day, id, collector)
             TTL toDateTime(day * 86400) + INTERVAL {long} DAY DELETE",
             client.table("samples")
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (
+                site String, id String, timestamp_ms Int64, kind LowCardinality(String), title String,
+                url String, posted_ms UInt64)
+            ENGINE = ReplacingMergeTree(posted_ms) ORDER BY (site, id)
+            TTL toDateTime(intDiv(timestamp_ms, 1000)) + INTERVAL {long} DAY DELETE",
+            client.table("markers")
         ),
         // Older spans have no rollups by these dimensions: the column is 0 there.
         format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS window_only UInt8", client.table("spans")),

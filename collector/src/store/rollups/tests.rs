@@ -314,3 +314,18 @@ fn rollups_that_could_not_be_dropped_are_dropped_later() {
     let oldest: i64 = connection.query_row(oldest, [], |row| row.get(0)).unwrap();
     assert!(oldest >= NOW - 2 * DAY_MINUTES, "{} too old", NOW - 2 * DAY_MINUTES - oldest);
 }
+
+#[test]
+fn markers_leave_with_the_history() {
+    let (_folder, mut connection) = store();
+    let insert =
+        "INSERT INTO markers (site, id, timestamp_ms, kind, title, url) VALUES ('', ?1, ?1, '', '', '')";
+    let oldest = (NOW / DAY_MINUTES - i64::from(limits().history_days)) * DAY_MINUTES * MINUTE_MS;
+    for at in [oldest - 1, oldest, NOW * MINUTE_MS] {
+        connection.execute(insert, [at]).unwrap();
+    }
+    sum_all(&mut connection, NOW, &limits());
+    let mut left = connection.prepare("SELECT timestamp_ms FROM markers ORDER BY timestamp_ms").unwrap();
+    let left: Vec<i64> = left.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(left, [oldest, NOW * MINUTE_MS]);
+}

@@ -1,6 +1,7 @@
 //! Sends rows of the outbox as inserts. A row leaves the outbox once ClickHouse has confirmed it.
 
 use super::super::client::Params;
+use super::super::marker_table;
 use super::super::outbox::{RollupRow, RollupSpan, SampleChange, SampleRow};
 use super::super::rows::{self, Rows, Value, dimensions, stats_columns};
 use super::super::schema::SEQ_NOS_PER_PARTITION;
@@ -166,6 +167,16 @@ impl PublishState {
             self.insert("samples", &columns, rows.bytes())?;
             self.outbox.sent_samples(&samples)?;
         }
+    }
+
+    /// Sends the markers from the time before this collector joined the cluster. Later ones are posted to ClickHouse.
+    pub(super) fn send_markers(&mut self, now_ms: i64) -> Result<(), StoreError> {
+        let markers = self.outbox.markers()?;
+        if let Some((last, _)) = markers.last() {
+            marker_table::insert(&self.client, markers.iter().map(|(_, marker)| marker), now_ms)?;
+            self.outbox.sent_markers(*last)?;
+        }
+        Ok(())
     }
 
     /// Sends revisions in order, and each insert within one partition. A reader that sees a revision has
