@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use beacon::{NetworkTiming, Page, PageLifecycle, StreamReport};
 use fantoccini::Locator;
 use serde_json::{Value, json};
-use tests::{Browser, Collector, binary, eventually, report};
+use tests::{Browser, Collector, binary, eventually, http, report};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -29,6 +29,10 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
     import(config, &data, &lines).await?;
 
     let collector = Collector::start_with(&data, &["--config", config]).await?;
+    let marker = json!({ "title": "gateway 2.1", "site": "shop", "url": "https://ci.example/7" }).to_string();
+    let post =
+        http().post(format!("{}/v1/markers", collector.url)).header("content-type", "application/json");
+    post.body(marker).send().await?.error_for_status()?;
     let summary = collector.get("/v1/summary").await?;
     let verdict = &summary["verdict"];
     ensure!(summary["streams"].as_u64() > Some(2_000), "{}", summary["streams"]);
@@ -62,6 +66,7 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
     }
     shown(&browser, "[data-explain=slow] [data-finding]").await?;
     shown(&browser, "[data-releases='2'] [data-release=v42] .bad").await?;
+    budget_lists_releases_and_markers(&browser).await?;
     // One click more: the screen of the affected streams alone.
     browser.page.find(Locator::Css("[data-finding] button")).await?.click().await?;
     eventually("a filter by the value", || async {
@@ -83,6 +88,16 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
         ensure!(shown.contains(fact), "no {fact:?} in {shown:?}");
     }
     browser.close().await
+}
+
+/// The error budgets name what changed in their period, with a link to the page of the change.
+async fn budget_lists_releases_and_markers(browser: &Browser) -> Result<()> {
+    browser.page.find(Locator::Css("[data-markers] summary")).await?.click().await?;
+    shown(browser, "[data-markers=known] a[href='https://ci.example/7']").await?;
+    let listed = text(browser, "[data-markers]").await?;
+    let [release, deploy] = ["shop release: v42", "shop deploy: gateway 2.1"].map(|line| listed.find(line));
+    ensure!(release.is_some() && release < deploy && listed.contains("2 markers"), "{listed}");
+    Ok(())
 }
 
 /// Streams of the last hour as the demo has them. One of its providers has an incident of its own.

@@ -11,7 +11,7 @@ import { leadMetric } from "./metric";
 import { startLiveFeed } from "./polling/live-feed";
 import { startExplainPoll } from "./polling/explain-poll";
 import { startSlowPoll } from "./polling/slow-poll";
-import { dashboardData, followHistory, releases, screen } from "./state";
+import { dashboardData, followHistory, postedMarkers, releases, screen } from "./state";
 import "./style/colours.css";
 import "./style/elements.css";
 import "./style/page.css";
@@ -39,8 +39,11 @@ effect(() => {
   document.title = isKnown(p95) ? `p95 ${duration(p95)} · llm-rum` : "llm-rum";
 });
 effect(() => {
-  const answer = releases.value;
-  markers.value = answer.kind === "known" ? markersOf(answer.value.releases) : [];
+  const [appeared, posted] = [releases.value, postedMarkers.value];
+  markers.value = markersOf(
+    appeared.kind === "known" ? appeared.value.releases : [],
+    posted.kind === "known" ? posted.value.markers : [],
+  );
 });
 const host = document.getElementById("app");
 if (host) render(<App />, host);

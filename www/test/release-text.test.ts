@@ -1,7 +1,5 @@
 import { expect, it } from "vitest";
 
-import type { Release } from "../src/api/schemas";
-import { markersOf } from "../src/charts/markers";
 import { differenceText, isBetter, signedDuration, signedPoints } from "../src/panels/release-text";
 
 it("shows no difference if the interval includes zero", () => {
@@ -19,14 +17,4 @@ it("shows both ends with their sign", () => {
   expect(text(-0.05, -0.014, signedPoints)).toBe("−5.0 pp to −1.4 pp");
   expect(isBetter({ lower: 120, upper: 180 }, false)).toBe(false);
   expect(isBetter({ lower: 0.1, upper: 0.2 }, true)).toBe(true);
-});
-
-it("marks only releases that appeared in the range", () => {
-  const release = (site: string, name: string, is_new: boolean) =>
-    ({ site, release: name, is_new, first_ms: 5 }) as Release;
-  expect(markersOf([release("a", "v2", true), release("a", "v1", false)])).toEqual([{ at: 5, label: "v2" }]);
-  expect(markersOf([release("a", "v2", true), release("b", "v1", true)]).map(({ label }) => label)).toEqual([
-    "a v2",
-    "b v1",
-  ]);
 });

@@ -1,7 +1,7 @@
-/** Events that every chart over time marks: the first appearance of a release. */
+/** Events that every chart over time marks: posted markers, and the first appearances of releases. */
 import { signal } from "@preact/signals";
 
-import type { Release } from "../api/schemas";
+import type { Marker as PostedMarker, Release } from "../api/schemas";
 
 export interface Marker {
   /** Unix milliseconds. */
@@ -11,9 +11,15 @@ export interface Marker {
 
 export const markers = signal<readonly Marker[]>([]);
 
-/** The releases that appeared within the range. */
-export function markersOf(releases: readonly Release[]): Marker[] {
+/** The releases that appeared within the range, and the posted markers. */
+export function markersOf(releases: readonly Release[], posted: readonly PostedMarker[]): Marker[] {
   const sites = new Set(releases.map(({ site }) => site));
   const label = ({ site, release }: Release) => (sites.size > 1 ? `${site} ${release}` : release);
-  return releases.filter((one) => one.is_new).map((one) => ({ at: one.first_ms, label: label(one) }));
+  return [
+    ...releases.filter((one) => one.is_new).map((one) => ({ at: one.first_ms, label: label(one) })),
+    ...posted.map((one) => ({ at: one.timestamp_ms, label: markerText(one) })),
+  ];
 }
+
+/** `deploy: gateway 2.1`, with the site if the marker has one. */
+export const markerText = ({ kind, title, site }: PostedMarker): string => `${site ? `${site} ` : ""}${kind}: ${title}`;

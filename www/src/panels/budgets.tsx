@@ -6,6 +6,7 @@ import { humanize, plural } from "../format";
 import { setFilters } from "../state";
 import { Icon, type IconName } from "../ui/icon";
 import { Term } from "../ui/term";
+import { BudgetMarkers } from "./budget-markers";
 import {
   ALERT_LABELS,
   burnDown,
@@ -61,6 +62,7 @@ function KnownBudgets({ answer: { slos, omitted } }: { answer: BudgetsAnswer }) 
         </details>
       )}
       <BurnRates items={all} isNamed={!single} severalSites={severalSites} />
+      {first[0] && <BudgetMarkers period={first[0]} />}
       {omitted > 0 && <p class="beyond">{plural(omitted, "more use case")} with fewer streams.</p>}
     </>
   );

@@ -1,9 +1,9 @@
-/** Loads what the slow streams have in common, and the releases: when the view changes, and once a minute. */
+/** Loads what the slow streams have in common, releases and markers: when the view changes, and once a minute. */
 import { computed, effect } from "@preact/signals";
 
 import { LOADING, toResult } from "../api/async-result";
-import { getExplanation, getReleases } from "../api/client";
-import { connection, explainedOf, explanation, paused, releases, view } from "../state";
+import { getExplanation, getMarkers, getReleases } from "../api/client";
+import { connection, explainedOf, explanation, paused, postedMarkers, releases, view } from "../state";
 
 const MINUTE_MS = 60_000;
 
@@ -28,13 +28,15 @@ async function poll(): Promise<void> {
   current = controller;
   const { range, filters } = view.peek();
   const options = { signal: controller.signal };
-  const [newExplanation, newReleases] = await Promise.all([
+  const [newExplanation, newReleases, newMarkers] = await Promise.all([
     toResult(getExplanation({ range, filters }, explainedOf.peek(), options)),
     toResult(getReleases({ range, filters }, options)),
+    toResult(getMarkers({ range, filters }, options, "!release")),
   ]);
   if (controller.signal.aborted) return;
   explanation.value = newExplanation;
   releases.value = newReleases;
+  postedMarkers.value = newMarkers;
   timer = setTimeout(pollAgain, MINUTE_MS);
 }
 
