@@ -1,6 +1,7 @@
 //! Commands of the `llm-rum` binary other than `serve`.
 
 pub(crate) mod backup;
+pub(crate) mod delete;
 pub(crate) mod grafana;
 pub(crate) mod healthcheck;
 pub(crate) mod import;

@@ -10,6 +10,7 @@
 
 pub(crate) mod batch;
 mod commit_waiters;
+pub(crate) mod erasure;
 mod frame;
 mod group_commit;
 pub(crate) mod health;

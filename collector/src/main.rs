@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use collector::{Collector, Config, Draft, StoreError, serve};
+use collector::{Collector, Config, DeleteRequest, Draft, StoreError, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
@@ -111,6 +111,35 @@ enum Command {
         #[arg(long)]
         site: Option<String>,
     },
+    /// Delete the data of a site from the data folder and from ClickHouse.
+    ///
+    /// The collector of the folder must be stopped; with `--dry-run` it may be running. An interrupted deletion is
+    /// completed by the same command, or by the next start of the collector. In a cluster, run the command for each
+    /// collector. What it does not reach: docs/deletion.md. Exit codes: 0 if nothing of the site is left, 3 if
+    /// something is left, 1 if the data cannot be read or deleted.
+    Delete {
+        /// Name of the site. It need not be configured any more.
+        #[arg(long)]
+        site: String,
+        /// Delete only streams whose latest report arrived before this day (UTC), such as 2026-11-25.
+        #[arg(long, value_name = "DATE", value_parser = collector::day_start_ms)]
+        before: Option<i64>,
+        /// Only print what would be deleted.
+        #[arg(long, conflicts_with = "yes", required_unless_present = "yes")]
+        dry_run: bool,
+        /// Delete it.
+        #[arg(long)]
+        yes: bool,
+        /// TOML configuration file of the collector, which names the data folder and ClickHouse.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Data folder; overrides the configuration.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Name of a collector whose data folder is lost: also delete the rows that it published to ClickHouse.
+        #[arg(long, value_name = "NAME")]
+        lost_collector: Vec<String>,
+    },
     /// Exit with 0 if a running collector is ready.
     Healthcheck {
         /// URL of the collector.
@@ -171,6 +200,12 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
             config.data = data.unwrap_or(config.data);
             return import(&file, config, site.as_deref());
+        }
+        Command::Delete { site, before, dry_run, yes: _, config, data, lost_collector } => {
+            let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
+            config.data = data.unwrap_or(config.data);
+            let request = DeleteRequest { site, before_ms: before, lost_collectors: lost_collector };
+            return delete(&config, &request, dry_run);
         }
         Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
     }
@@ -297,6 +332,28 @@ fn import(file: &Path, config: Config, site: Option<&str>) -> anyhow::Result<Exi
     Ok(if imported.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(SOME_REFUSED) })
 }
 
+fn delete(config: &Config, request: &DeleteRequest, dry_run: bool) -> anyhow::Result<ExitCode> {
+    if dry_run {
+        print_json(&collector::preview(config, request)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let deleted = collector::delete(config, request)?;
+    print_json(&deleted)?;
+    if deleted.is_complete() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("warning: data of the site is left: see `left`");
+    let collectors: Vec<_> = deleted.collectors_left().collect();
+    if !collectors.is_empty() {
+        eprintln!(
+            "warning: ClickHouse still has rows of the collectors {}: run the command on their folders, or add \
+             `--lost-collector NAME` for a collector whose folder is lost",
+            collectors.join(", ")
+        );
+    }
+    Ok(ExitCode::from(SOME_LEFT))
+}
+
 /// Opens a file, or standard input for `-`.
 fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     if file == Path::new("-") {
@@ -312,6 +369,9 @@ fn print_json(result: &impl serde::Serialize) -> anyhow::Result<()> {
 
 /// Exit code of a replay or an import with refused lines. 2 is the code for invalid arguments.
 const SOME_REFUSED: u8 = 3;
+
+/// Exit code of a deletion that left data of the site.
+const SOME_LEFT: u8 = 3;
 
 /// Long enough for a slow body, and shorter than supervisors wait before they kill the process.
 const DRAIN_FOR: Duration = Duration::from_secs(8);

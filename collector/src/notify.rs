@@ -2,9 +2,9 @@
 //! which messages are due, and delivers them.
 
 pub(crate) mod delivery;
-mod file_outbox;
+pub(crate) mod file_outbox;
 mod message;
-mod outbox;
+pub(crate) mod outbox;
 mod payload;
 mod shared_outbox;
 mod signature;

@@ -58,8 +58,8 @@ impl Revisions<'_> {
 /// The state from which counting continues after a start.
 #[derive(Default)]
 pub(crate) struct LoadedState {
-    /// In the order of their numbers.
-    pub(crate) series: Vec<Series>,
+    /// In the order of their numbers. Those of deleted series are missing.
+    pub(crate) series: Vec<(SeriesId, Series)>,
     pub(crate) counts: Counts,
     pub(crate) streams: BTreeMap<SeqNo, Stream>,
     /// Revisions before this number are forgotten.

@@ -82,13 +82,15 @@ pub(crate) enum Kind {
     Notification,
     /// Requests for data that were refused access, by reason.
     Access,
+    /// Streams that an operator deleted.
+    Deleted,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -103,6 +105,7 @@ impl Kind {
         Self::Listener,
         Self::Notification,
         Self::Access,
+        Self::Deleted,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -121,6 +124,7 @@ impl Kind {
             Self::Listener => "listener",
             Self::Notification => "notification",
             Self::Access => "access",
+            Self::Deleted => "deleted",
         }
     }
 }
@@ -392,6 +396,9 @@ pub(crate) const DROPPED: [&str; 4] = ["queue_full", "send_failed", "refused", "
 
 /// Results of new country files.
 pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];
+
+/// Deleted: streams in the cumulative statistics, and those that were open.
+pub(crate) const DELETED_STREAMS: &str = "streams";
 
 /// Received: requests to the ingest endpoint.
 pub(crate) const BEACONS: &str = "beacons";

@@ -76,8 +76,8 @@ struct SiteSeries {
 }
 
 impl SeriesIndex {
-    /// Restores the stored series, in the order of their numbers.
-    pub(crate) fn new(config: &Config, stored: Vec<Series>) -> Self {
+    /// Restores the stored series, in the order of their numbers. The numbers between them belong to deleted series.
+    pub(crate) fn new(config: &Config, stored: impl IntoIterator<Item = (SeriesId, Series)>) -> Self {
         let mut book = Self {
             limits: config.limits.clone(),
             configured: ConfiguredNames::of(config),
@@ -89,7 +89,11 @@ impl SeriesIndex {
             stored: 0,
             scratch: String::new(),
         };
-        for series in stored {
+        for (id, series) in stored {
+            while book.all.len() < id as usize {
+                book.labels.push(book.all.len() as SeriesId);
+                book.all.push(Series::default());
+            }
             book.insert(series);
         }
         book.stored = book.all.len();
@@ -297,9 +301,30 @@ mod tests {
         Config { limits: Limits { models, series, ..Limits::default() }, ..Config::default() }
     }
 
+    /// All series as the store has them.
+    fn numbered(book: &SeriesIndex) -> Vec<(SeriesId, Series)> {
+        (0..).zip(book.all.iter().cloned()).collect()
+    }
+
+    #[test]
+    fn deleted_series_leave_all_others_their_numbers() {
+        let mut book = SeriesIndex::new(&Config::default(), []);
+        let ids = ["a", "b", "c"].map(|model| book.of(&report(model, "p"), None, |_| unreachable!()));
+        let mut stored = numbered(&book);
+        stored.remove(1);
+        let mut book = SeriesIndex::new(&limits(2, 2), stored);
+        assert_eq!(book.of(&report("a", "p"), None, |_| unreachable!()), ids[0]);
+        assert_eq!(book.of(&report("c", "p"), None, |_| unreachable!()), ids[2]);
+        assert_eq!(book.unflushed().count(), 0);
+        let mut overflowed = 0;
+        let other = book.of(&report("b", "p"), None, |_| overflowed += 1);
+        assert!(other > ids[2] && overflowed > 0, "limits count the series that are left");
+        assert_eq!(book.cumulative(ids[2], &report("c", "p")).series, ids[2]);
+    }
+
     #[test]
     fn the_same_labels_are_the_same_series() {
-        let mut book = SeriesIndex::new(&Config::default(), Vec::new());
+        let mut book = SeriesIndex::new(&Config::default(), []);
         let first = book.of(&report("a", "p"), None, |_| unreachable!());
         assert_eq!(book.of(&report("a", "p"), None, |_| unreachable!()), first);
         assert_ne!(book.of(&report("b", "p"), None, |_| unreachable!()), first);
@@ -307,7 +332,7 @@ mod tests {
 
     #[test]
     fn models_over_the_limit_share_the_series_other() {
-        let mut book = SeriesIndex::new(&limits(100, 2000), Vec::new());
+        let mut book = SeriesIndex::new(&limits(100, 2000), []);
         let mut overflowed = 0;
         for n in 0..1_000 {
             book.of(&report(&format!("made-up-{n}"), "p"), None, |kind| {
@@ -321,7 +346,7 @@ mod tests {
 
     #[test]
     fn combinations_are_bounded_too() {
-        let mut book = SeriesIndex::new(&limits(100, 10), Vec::new());
+        let mut book = SeriesIndex::new(&limits(100, 10), []);
         let mut kinds = Vec::new();
         for n in 0..20 {
             book.of(&report(&format!("m{n}"), &format!("p{n}")), None, |kind| kinds.push(kind));
@@ -332,9 +357,9 @@ mod tests {
 
     #[test]
     fn stored_series_count_toward_the_limit() {
-        let mut book = SeriesIndex::new(&limits(1, 2000), Vec::new());
+        let mut book = SeriesIndex::new(&limits(1, 2000), []);
         book.of(&report("a", "p"), None, |_| {});
-        let mut book = SeriesIndex::new(&limits(1, 2000), book.all);
+        let mut book = SeriesIndex::new(&limits(1, 2000), numbered(&book));
         assert_eq!(book.unflushed().count(), 0);
         let other = book.of(&report("b", "p"), None, |_| {});
         assert_eq!(book.all[other as usize][Dimension::Model], OTHER);
@@ -354,12 +379,12 @@ mod tests {
                 book.all[id as usize][Dimension::Model].clone(),
             )
         };
-        let mut book = SeriesIndex::new(&config, Vec::new());
+        let mut book = SeriesIndex::new(&config, []);
         for n in 0..6 {
             of(&mut book, &format!("u{n}"), &format!("m{n}"), &mut Vec::new());
         }
         // Also after a restart, when the names from other senders are known.
-        for mut book in [SeriesIndex::new(&config, book.all.clone()), book] {
+        for mut book in [SeriesIndex::new(&config, numbered(&book)), book] {
             let mut kinds = Vec::new();
             for use_case in ["search", "chat"] {
                 let named = of(&mut book, use_case, "gpt-5", &mut kinds);
@@ -381,7 +406,7 @@ mod tests {
     fn countries_have_a_limit_of_their_own_and_displace_no_model() {
         let mut config = limits(100, 4);
         config.limits.window_series = 3;
-        let mut book = SeriesIndex::new(&config, Vec::new());
+        let mut book = SeriesIndex::new(&config, []);
         let mut kinds = Vec::new();
         for code in ["DE", "FR", "IT", "ES", "PT", "DE"] {
             book.of(&report("a", "p"), Country::of_code(code), |kind| kinds.push(kind));
@@ -401,7 +426,7 @@ mod tests {
     fn response_models_have_limits_and_displace_no_country() {
         let mut config = limits(2, 2000);
         config.limits.window_series = 3;
-        let mut book = SeriesIndex::new(&config, Vec::new());
+        let mut book = SeriesIndex::new(&config, []);
         let of = |book: &mut SeriesIndex, country: &str, response_model: &str, kinds: &mut Vec<_>| {
             let response_model = Some(response_model.to_owned().into());
             let report = StreamReport { response_model, ..report("a", "p") };
@@ -419,27 +444,27 @@ mod tests {
         assert_eq!(kinds, [Overflow::Of(Dimension::ResponseModel); 2]);
         let labels: HashSet<_> = book.labels.iter().collect();
         assert_eq!(labels.len(), 1, "all share one series of labels");
-        let again = SeriesIndex::new(&config, book.all.clone());
+        let again = SeriesIndex::new(&config, numbered(&book));
         assert_eq!((again.all, again.labels), (book.all, book.labels));
     }
 
     #[test]
     fn all_countries_share_one_parent_series_also_after_a_restart() {
-        let mut book = SeriesIndex::new(&Config::default(), Vec::new());
+        let mut book = SeriesIndex::new(&Config::default(), []);
         let of =
             |book: &mut SeriesIndex, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
         let over_all = [of(&mut book, "DE"), of(&mut book, ""), of(&mut book, "FR")];
         let over_all = over_all.map(|series| book.cumulative(series, &report("a", "p")).series);
         assert_eq!(over_all, [over_all[1]; 3]);
         assert_eq!(book.all[over_all[0] as usize][Dimension::Country], UNKNOWN);
-        let again = SeriesIndex::new(&Config::default(), book.all.clone());
+        let again = SeriesIndex::new(&Config::default(), numbered(&book));
         assert_eq!((again.all, again.labels), (book.all, book.labels));
     }
 
     #[test]
     fn otlp_splits_cumulative_statistics_by_response_model() {
         let mut config = Config::default();
-        let mut book = SeriesIndex::new(&config, Vec::new());
+        let mut book = SeriesIndex::new(&config, []);
         let key = |book: &mut SeriesIndex, country: &str, response_model: &str, dialect: &str| {
             let report = StreamReport {
                 response_model: Some(response_model.to_owned().into()),
@@ -455,7 +480,7 @@ mod tests {
         // Switched on later: the stored series keep their numbers.
         config.otlp.endpoint = Some("http://127.0.0.1:4318".to_owned());
         let before = book.all.clone();
-        let mut book = SeriesIndex::new(&config, book.all);
+        let mut book = SeriesIndex::new(&config, numbered(&book));
         let (name, first) = key(&mut book, "DE", "a-1", "gemini");
         assert_eq!((name.as_str(), first.operation), ("a-1", Operation::GenerateContent));
         assert_eq!(key(&mut book, "FR", "a-1", "gemini").1, first, "countries share them");

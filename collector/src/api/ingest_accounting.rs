@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::query_string::Query;
 use super::state::ApiState;
 use crate::aggregate::internal_metrics::{
-    ACCEPTED, BEACONS, CHUNKS_US, Counts, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES, OPEN_US2,
-    REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
+    ACCEPTED, BEACONS, CHUNKS_US, Counts, DELETED_STREAMS, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES,
+    OPEN_US2, REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
 use crate::config::token::{AllSites, AllowedSites};
 use crate::http::access_control::Access;
@@ -142,11 +142,14 @@ fn add_up(store: &Backend<'_>, all: AllSites, now_ms: i64) -> Result<Accounting,
     let sampled_out = refused.remove(SAMPLED_OUT).unwrap_or(0);
     let decided = accepted + preflights + sampled_out + refused.values().sum::<u64>();
     let mut by_result = by_word(&counts, Kind::Report);
-    // A stream that can no longer be counted leaves only the count of its report.
+    // A stream that can no longer be counted, or that an operator deleted, leaves only the count of its report.
     let lost = counts.get(Kind::Repair, LOST_STREAM);
-    if lost > 0 {
-        by_result.entry("new".to_owned()).and_modify(|new| *new = new.saturating_sub(lost));
-        *by_result.entry("unreadable".to_owned()).or_default() += lost;
+    let deleted = counts.get(Kind::Deleted, DELETED_STREAMS);
+    for (result, streams) in [("unreadable", lost), ("deleted", deleted)] {
+        if streams > 0 {
+            by_result.entry("new".to_owned()).and_modify(|new| *new = new.saturating_sub(streams));
+            *by_result.entry(result.to_owned()).or_default() += streams;
+        }
     }
     let handled: u64 = by_result.values().sum();
     let new = by_result.get("new").copied().unwrap_or(0);

@@ -36,8 +36,8 @@ pub(crate) struct RecordRange {
 pub(super) enum Scanned<'a> {
     /// An intact frame, which ends at `end`.
     Whole { payload: &'a [u8], end: usize },
-    /// An intact head whose damaged payload ends at `end`.
-    Damaged { end: usize },
+    /// An intact head whose damaged payload ends at `end`, or where the bytes end.
+    Damaged { payload: &'a [u8], end: usize },
     /// No head.
     Nothing,
 }
@@ -112,7 +112,10 @@ pub(super) fn next(bytes: &[u8], base: u64, at: usize) -> Scanned<'_> {
     let end = begin.saturating_add(word(4) as usize);
     match bytes.get(begin..end) {
         Some(payload) if crc32fast::hash(payload) == word(8) => Scanned::Whole { payload, end },
-        _ => Scanned::Damaged { end: end.min(bytes.len()) },
+        _ => {
+            let end = end.min(bytes.len());
+            Scanned::Damaged { payload: &bytes[begin..end], end }
+        }
     }
 }
 

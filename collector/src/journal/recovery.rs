@@ -65,7 +65,7 @@ fn scan<E>(
                 whole_until = end;
                 end
             }
-            Scanned::Damaged { end } => end,
+            Scanned::Damaged { end, .. } => end,
             Scanned::Nothing => match frame::resync(bytes, base, at) {
                 Some(found) => found,
                 None => return Ok(whole_until),

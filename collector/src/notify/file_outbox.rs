@@ -61,6 +61,33 @@ impl Outbox for FileOutbox {
     }
 }
 
-const FILE: &str = "notifications.json";
+/// Number of stored alerts and messages about a site. A damaged file has none that can be read.
+pub(crate) fn count_of_site(folder: &Path, site: &str) -> io::Result<u64> {
+    let states = match fs::read(folder.join(FILE)) {
+        Ok(bytes) => parsed(&bytes).unwrap_or_default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    Ok(states.values().map(|state| state.count_of_site(site) as u64).sum())
+}
+
+/// Deletes the stored alerts and messages about a site, and files that a crash or damage left behind.
+pub(crate) fn delete_site(folder: &Path, site: &str) -> Result<(), OutboxError> {
+    if count_of_site(folder, site)? > 0 {
+        let mut outbox = FileOutbox::new(folder);
+        let mut states = outbox.load()?;
+        states.values_mut().for_each(|state| state.delete_site(site));
+        outbox.save(&states)?;
+    }
+    for left_behind in [NEW_FILE, DAMAGED_FILE] {
+        match fs::remove_file(folder.join(left_behind)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+pub(crate) const FILE: &str = "notifications.json";
 const NEW_FILE: &str = "notifications.json.new";
 const DAMAGED_FILE: &str = "notifications.json.damaged";

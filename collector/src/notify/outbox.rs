@@ -43,7 +43,7 @@ pub(super) enum Claim {
 
 /// Why states cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OutboxError {
+pub(crate) enum OutboxError {
     #[error(transparent)]
     File(#[from] io::Error),
     #[error(transparent)]

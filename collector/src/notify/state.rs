@@ -94,6 +94,18 @@ impl ReceiverState {
         self.end_absent(&id, &is_present, now_ms);
     }
 
+    /// Number of alerts and messages about a site.
+    pub(super) fn count_of_site(&self, site: &str) -> usize {
+        let firing = self.firing.iter().filter(|firing| firing.site == site).count();
+        firing + self.queue.iter().filter(|queued| queued.message.site == site).count()
+    }
+
+    /// Deletes all alerts and messages about a site. Nothing is sent about their end.
+    pub(super) fn delete_site(&mut self, site: &str) {
+        self.firing.retain(|firing| firing.site != site);
+        self.queue.retain(|queued| queued.message.site != site);
+    }
+
     /// Queues the end of alerts that have been absent long enough: an alert that comes and goes must not send a message
     /// each time.
     fn end_absent(&mut self, id: &str, is_present: &[bool], now_ms: i64) {

@@ -6,6 +6,7 @@
 //! `marker_table.rs` has the markers, `notifier_table.rs` decides which collector sends notifications.
 
 pub(crate) mod client;
+pub(crate) mod deletion;
 mod marker_table;
 pub(crate) mod notifier_table;
 mod outbox;

@@ -1,7 +1,7 @@
 //! Errors of the store.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use parquet::errors::ParquetError;
@@ -60,6 +60,14 @@ pub enum StoreError {
         /// Latest schema version that this collector supports.
         known: i64,
     },
+    /// A file from which data is deleted cannot be read or written.
+    #[error("cannot delete from {path}, run the deletion again when this is solved")]
+    Delete {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: Box<Self>,
+    },
     /// SQLite returned an error.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
@@ -85,5 +93,14 @@ pub struct Unreadable(UnreadableBlob);
 impl From<UnreadableBlob> for StoreError {
     fn from(unreadable: UnreadableBlob) -> Self {
         Self::Blob(Unreadable(unreadable))
+    }
+}
+
+/// Names the file from which data cannot be deleted, unless the error names one.
+pub(super) fn in_file(path: &Path) -> impl FnOnce(StoreError) -> StoreError + use<> {
+    let path = path.to_owned();
+    |source| match source {
+        StoreError::Delete { .. } => source,
+        source => StoreError::Delete { path, source: Box::new(source) },
     }
 }

@@ -113,7 +113,7 @@ fn write(folder: &Path, store: &Path, segments: &Segments, batch: RowBatch) -> R
     Ok(RowFile { batch, bytes })
 }
 
-fn path(folder: &Path, first_seq: SeqNo) -> PathBuf {
+pub(super) fn path(folder: &Path, first_seq: SeqNo) -> PathBuf {
     folder.join(name(first_seq))
 }
 
@@ -121,12 +121,12 @@ fn name(first_seq: SeqNo) -> String {
     format!("{first_seq:016x}.{EXTENSION}")
 }
 
-/// Names of the files that the table lists. A store of an earlier version has no such table.
+/// Names of the files that the table lists and that have streams. A store of an earlier version has no such table.
 pub(crate) fn names(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     if !connection.table_exists(None, "row_files")? {
         return Ok(Vec::new());
     }
-    let mut statement = connection.prepare("SELECT first_seq FROM row_files")?;
+    let mut statement = connection.prepare("SELECT first_seq FROM row_files WHERE streams > 0")?;
     let names = statement.query_map([], |row| Ok(name(row.get::<_, i64>(0)?.cast_unsigned())))?;
     names.collect()
 }
@@ -222,7 +222,8 @@ pub(super) fn covering(
     let mut is_missing = false;
     for file in listed {
         let file = file?;
-        let is_wanted = minute_of(file.first_ms) < to && minute_of(file.last_ms) >= from;
+        // A file without streams is not read: an operator may have deleted all of them, and with them the file.
+        let is_wanted = file.streams > 0 && minute_of(file.first_ms) < to && minute_of(file.last_ms) >= from;
         streams += if is_wanted { file.streams } else { 0 };
         is_missing =
             is_missing || file.end_seq != reached || streams > most || is_wanted && !is_readable(&file.path);
@@ -307,7 +308,7 @@ pub(super) fn delete_unlisted(connection: &Connection, data: &Path) -> Result<()
     Ok(())
 }
 
-fn delete(path: &Path) -> io::Result<()> {
+pub(super) fn delete(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         deleted => deleted,
@@ -324,4 +325,4 @@ const REST_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
 const EXTENSION: &str = "parquet";
 /// Name of a file while it is written.
-const UNFINISHED: &str = "unfinished";
+pub(super) const UNFINISHED: &str = "unfinished";

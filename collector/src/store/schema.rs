@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 13] = [
+const LAYOUTS: [&str; 14] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -206,6 +206,10 @@ const LAYOUTS: [&str; 13] = [
         number INTEGER PRIMARY KEY, site TEXT NOT NULL, id TEXT NOT NULL, timestamp_ms INTEGER NOT NULL,
         kind TEXT NOT NULL, title TEXT NOT NULL, url TEXT NOT NULL, published INTEGER NOT NULL DEFAULT 0,
         UNIQUE (site, id));
+",
+    // Deletions that are not complete: see `SiteDeletion`.
+    "
+    CREATE TABLE deletions (site TEXT NOT NULL, before_ms INTEGER);
 ",
 ];
 

@@ -4,7 +4,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,10 +18,11 @@ use tracing::warn;
 use super::checkpoint::Checkpointer;
 use super::clock_jump_guard::ClockJumpGuard;
 use super::dimension_columns::{self, insert_into, with_series};
+use super::folder_lock::lock;
 use super::paths::JOURNAL_FOLDER;
 use super::rollups::{self, MinutesFrom, RollupThread, sealed_hours};
 use super::row_files::{self, RowFileThread};
-use super::{dedup_log, reader, samples, schema};
+use super::{dedup_log, deletion, reader, samples, schema};
 use crate::aggregate::aggregator::StoredState;
 use crate::aggregate::changes::{Changes, LoadedState};
 use crate::aggregate::cumulative_stats::CumulativeStats;
@@ -83,6 +84,8 @@ impl Writer {
         connection.pragma_update(None, "cache_size", -8_192)?;
         connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         schema::migrate(&mut connection, &file)?;
+        // On a connection of its own, because it changes settings.
+        deletion::complete(&Connection::open(&file)?, folder)?;
         let publishes = limits.clickhouse.is_some();
         match publishes {
             true => note_unpublished(&mut connection)?,
@@ -196,11 +199,10 @@ impl Writer {
         self.rollup_thread.wake(minute, may_drop && sealed.is_ok());
     }
 
-    fn load_series(&self) -> Result<Vec<Series>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare(&format!("SELECT {} FROM series ORDER BY id", columns(Dimension::all())))?;
-        let rows = statement.query_map([], |row| dimension_columns::series(row, 0))?;
+    fn load_series(&self) -> Result<Vec<(SeriesId, Series)>, StoreError> {
+        let query = format!("SELECT id, {} FROM series ORDER BY id", columns(Dimension::all()));
+        let mut statement = self.connection.prepare(&query)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, dimension_columns::series(row, 1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -240,24 +242,6 @@ fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
         tracing::warn!(%error, "Cannot let the store return free space to the disk; the store reuses the space");
     }
     Ok(())
-}
-
-/// Locks the folder for this process; creates it if missing.
-fn lock(folder: &Path) -> Result<File, StoreError> {
-    let failed = |source| StoreError::Folder { path: folder.into(), source };
-    fs::create_dir_all(folder).map_err(failed)?;
-    let lock = File::create(folder.join("lock")).map_err(failed)?;
-    // Retries for a second: a child process inherits the lock until it runs another program, and a stopping
-    // collector needs a moment. A collector that keeps running still has the lock afterwards.
-    let mut tries_left = 20;
-    while lock.try_lock().is_err() {
-        if tries_left == 0 {
-            return Err(StoreError::InUse(folder.into()));
-        }
-        tries_left -= 1;
-        thread::sleep(Duration::from_millis(50));
-    }
-    Ok(lock)
 }
 
 impl StoredState for Writer {

@@ -10,6 +10,7 @@ mod compression;
 mod counting;
 mod countries;
 mod crash;
+mod delete;
 mod deploy;
 mod disk;
 mod endings;

@@ -105,6 +105,7 @@ const RESULT_MEANINGS: Record<string, string> = {
   stale: "outdated, ignored",
   late: "too late to replace the revision already counted",
   unreadable: "damaged in the journal",
+  deleted: "new stream, deleted since",
 };
 
 function countRows(counts: Record<string, number>): CountRow[] {

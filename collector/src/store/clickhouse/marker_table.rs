@@ -123,5 +123,5 @@ fn condition_of(site: &str, id: &str, params: &mut Params) -> String {
     format!("site = {} AND id = {}", params.text(site), params.text(id))
 }
 
-const NAME: &str = "markers";
+pub(super) const NAME: &str = "markers";
 const COLUMNS: &str = "site, id, timestamp_ms, kind, title, url";
