@@ -5,6 +5,7 @@
 mod beacons;
 mod both;
 mod clock;
+mod deletion;
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,12 +13,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, StreamReport};
 use serde_json::{Value, json};
-use tests::{ClickHouse, Collector, eventually, http};
+use tests::{ClickHouse, Collector, eventually, free_port, http};
 use tokio::time::{Instant, sleep_until};
 
 use beacons::ended;
 use both::{Both, post, start, start_one};
 use clock::{now_ms, within_a_minute};
+use deletion::{Cluster, STREAMS, left, printed};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_collectors_give_the_numbers_of_one() -> Result<()> {
@@ -244,6 +246,67 @@ async fn titles(collector: &Collector) -> Result<Vec<String>> {
     let answer = collector.get(MARKERS).await?;
     let markers = answer["markers"].as_array().context("markers")?;
     Ok(markers.iter().filter_map(|marker| Some(marker["title"].as_str()?.to_owned())).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_site_stays_deleted_while_a_cluster_runs() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    let cluster = Cluster::new(folder.path(), &clickhouse)?;
+    let (one, two) = (cluster.start("one").await?, cluster.start("two").await?);
+    for (collector, first) in [(&one, 0), (&two, 1_000)] {
+        cluster.send(collector, "gone", first).await?;
+        cluster.send(collector, "kept", first + 500).await?;
+    }
+    for site in ["gone", "kept"] {
+        cluster.until(&one, site, 2 * STREAMS).await?;
+    }
+
+    ensure!(one.terminate().await? == Some(0));
+    let dry_run = cluster.rows(None).await?;
+    let first = printed(&cluster.delete("one", &[]).await?, 3)?;
+    let others = left(&first)?;
+    ensure!(others.len() == 1 && first["left"]["windows"] == 0, "{first:#}");
+    let rows_of_two = cluster.rows(Some(&others[0])).await?;
+    ensure!(cluster.rows(None).await? == rows_of_two && rows_of_two < dry_run, "{rows_of_two} of {dry_run}");
+    cluster.until(&two, "gone", STREAMS).await?;
+    // The one that runs publishes, and new streams of the site come.
+    let one = cluster.start("one").await?;
+    cluster.send(&two, "kept", 5_000).await?;
+    cluster.until(&one, "kept", 3 * STREAMS).await?;
+    cluster.until(&one, "gone", STREAMS).await?;
+
+    ensure!(two.terminate().await? == Some(0));
+    let second = printed(&cluster.delete("two", &[]).await?, 0)?;
+    ensure!(left(&second)?.is_empty() && cluster.rows(None).await? == 0, "{second:#}");
+    let two = cluster.start("two").await?;
+    for collector in [&one, &two] {
+        cluster.until(collector, "gone", 0).await?;
+        cluster.until(collector, "kept", 3 * STREAMS).await?;
+    }
+    let books = eventually("the accounting", || async {
+        let books = one.get("/v1/accounting").await.ok()?;
+        (books["reports"]["by_result"]["deleted"] == 2 * STREAMS).then_some(books)
+    })
+    .await?;
+    ensure!(books["streams"]["open"] == 0 && books["reports"]["unaccounted"] == 0, "{books}");
+    ensure!(books["streams"]["counted"] == 3 * STREAMS, "{books}");
+
+    cluster.send(&two, "gone", 7_000).await?;
+    cluster.until(&one, "gone", STREAMS).await?;
+    // Its folder is lost: another collector deletes what it had published.
+    two.kill().await?;
+    ensure!(one.terminate().await? == Some(0));
+    let third = printed(&cluster.delete("one", &[]).await?, 3)?;
+    let lost = left(&third)?;
+    printed(&cluster.delete("one", &["--lost-collector", &lost[0]]).await?, 0)?;
+    ensure!(lost == others && cluster.rows(None).await? == 0, "{lost:?}");
+
+    cluster.configure(&format!("http://127.0.0.1:{}", free_port()?))?;
+    let away = cluster.delete("one", &[]).await?;
+    let said = String::from_utf8_lossy(&away.stderr).into_owned();
+    ensure!(away.status.code() == Some(1) && said.contains("ClickHouse does not answer"), "{away:?}");
+    Ok(())
 }
 
 /// Three streams of another collector, from an unknown country, and one of its own.
