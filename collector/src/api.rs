@@ -5,6 +5,7 @@ mod abandonment;
 mod breakdown;
 mod compare;
 mod csv;
+mod difference;
 mod error;
 mod explain;
 pub(crate) mod health;

@@ -10,7 +10,7 @@ const NO_STREAMS = { good: 0, total: 0 };
 function summary(known: Partial<Summary>): Summary {
   const waits = { ttfv: NONE, e2e: NONE, tpot: NONE, inter_chunk_latency: NONE };
   const shares = { availability: NO_STREAMS, integrity: NO_STREAMS, goodput: { ...NO_STREAMS, per_second: 0 } };
-  return { streams: 0, ...waits, ...shares, ...known } as Summary;
+  return { streams: 0, ...waits, ...shares, previous: { differences: {} }, ...known } as Summary;
 }
 
 function row(label: string, now: Partial<Summary>, earlier: Partial<Summary>, length = 1) {
@@ -29,6 +29,15 @@ it("a percentile has both values and its change", () => {
 it("a share changes in percentage points", () => {
   const integrity = (good: number) => ({ integrity: { good, total: 100, ratio: good / 100 } });
   expect(row("Streaming integrity", integrity(97), integrity(99))).toEqual(["97.0 %", "99.0 %", "−2 pp"]);
+});
+
+it("a figure has the interval of its change", () => {
+  const difference = { lower: 100, upper: 900 };
+  const previous = { differences: { ttfv_p95_ms: difference, goodput: { lower: -0.1, upper: 0.02 } } };
+  const figures = periodFigures(summary({ previous } as Partial<Summary>), summary({}), 1);
+  const of = (label: string) => figures.find((one) => one.label === label)?.difference;
+  expect(of("TTFT p95")?.difference).toEqual(difference);
+  expect([of("TTFT p50"), of("Goodput")?.higherIsBetter]).toEqual([undefined, true]);
 });
 
 it("a count is compared per time", () => {

@@ -10,13 +10,14 @@ use beacon::Outcome;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::difference::Difference;
 use super::kept_streams::was_abandoned;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use crate::http::error::ApiError;
-use crate::stats::binomial::{difference, quantile_ranks};
+use crate::stats::binomial::quantile_ranks;
 use crate::stats::onset::appeared_late;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
@@ -72,13 +73,6 @@ struct Comparison {
     goodput: Option<Difference>,
     #[serde(skip_serializing_if = "Option::is_none")]
     abandonment: Option<Difference>,
-}
-
-/// Interval with at least 95 % confidence of a difference. If it includes 0, no difference is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-struct Difference {
-    lower: f64,
-    upper: f64,
 }
 
 query! {
@@ -229,9 +223,7 @@ impl Share {
     }
 
     fn minus(self, other: Self) -> Option<Difference> {
-        let (lower, upper) = (self.all > 0 && other.all > 0)
-            .then(|| difference((self.count, self.all), (other.count, other.all)))?;
-        Some(Difference { lower, upper })
+        Difference::of_shares((self.count, self.all), (other.count, other.all))
     }
 }
 
@@ -264,11 +256,8 @@ impl Counts {
     }
 
     fn compared_to(&self, release: &str, before: &Self) -> Comparison {
-        // The ends that are farthest apart: the interval is wider than needed, never too narrow.
-        let ttfv_p50_ms = self
-            .median_interval()
-            .zip(before.median_interval())
-            .map(|(now, before)| Difference { lower: now.0 - before.1, upper: now.1 - before.0 });
+        let medians = self.median_interval().zip(before.median_interval());
+        let ttfv_p50_ms = medians.map(|(now, before)| Difference::of_intervals(now, before));
         Comparison {
             release: release.to_owned(),
             ttfv_p50_ms,

@@ -7,6 +7,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::difference::Differences;
 use super::params::CompareTo;
 use super::percentiles::Quantiles;
 use super::query_string::{Query, query};
@@ -78,6 +79,7 @@ struct Previous {
     errors: Errors,
     throughput: Throughput,
     output_rate: Quantiles,
+    differences: Differences,
 }
 
 query! {
@@ -135,7 +137,7 @@ pub(crate) async fn summary(
             .map(|speed| BelowReadingSpeed::of(&now, *speed))
             .collect(),
         errors_and_latency: ErrorsAndLatency::of(&now, &before),
-        previous: Previous::of(earlier, &before),
+        previous: Previous::of(earlier, &before, &now),
         overflow,
         verdict: judgements.verdict,
         by_use_case: judgements.by_use_case,
@@ -150,7 +152,7 @@ fn attributes(config: &Config, filter: &Filter) -> BTreeSet<String> {
 }
 
 impl Previous {
-    fn of(range: Range, before: &WindowStats) -> Self {
+    fn of(range: Range, before: &WindowStats, now: &WindowStats) -> Self {
         Self {
             range,
             streams: before.streams(),
@@ -161,6 +163,7 @@ impl Previous {
             errors: Errors::of(before),
             throughput: Throughput::of(before, range.elapsed_seconds()),
             output_rate: Quantiles::of(before, Metric::OutputRate),
+            differences: Differences::of(now, before),
         }
     }
 }
@@ -190,7 +193,8 @@ impl Read {
         };
         let before = |store: &Backend<'_>| {
             let mut before = WindowStats::default();
-            let metrics = [Metric::Ttfv, Metric::E2e, Metric::OutputRate].map(Metric::with_censored).concat();
+            let compared = Differences::METRICS.into_iter().chain([Metric::OutputRate]);
+            let metrics: Vec<_> = compared.flat_map(Metric::with_censored).collect();
             store.windows(&earlier.windows(filter, None, &metrics), |_, stats| before.merge(stats))?;
             Ok(before)
         };

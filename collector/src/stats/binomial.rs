@@ -20,6 +20,12 @@ pub(crate) fn lower_bound(count: u64, all: u64) -> f64 {
 /// The ranks, counted from 1, between which the quantile lies with 95 % confidence, for any distribution. The
 /// number of the `n` values below the quantile is binomial. `None` if no value is far enough out.
 pub(crate) fn quantile_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
+    if n > MAX_EXACT_RANKS {
+        // One rank more than the normal distribution has.
+        let (middle, spread) = (n as f64 * q, Z_97_5 * (n as f64 * q * (1.0 - q)).sqrt());
+        let rank = |at: f64| (1.0..=n as f64).contains(&at).then_some(at as u64);
+        return (rank((middle - spread).floor()), rank((middle + spread).ceil() + 1.0));
+    }
     let (mut below, mut lower, mut upper) = (0.0, None, None);
     for (k, probability) in (0..n).zip(probabilities(n, q)) {
         below += probability;
@@ -75,6 +81,8 @@ fn wilson(count: u64, all: u64, z: f64) -> f64 {
 
 /// One-sided error probability of the lower bound.
 const CHANCE: f64 = 0.05;
+/// Largest number of values for exact ranks: they take time in proportion.
+const MAX_EXACT_RANKS: u64 = 10_000;
 /// Largest count for the exact bound. Each term costs a logarithm and a power per halving: about a
 /// millisecond in all.
 const MAX_EXACT: u64 = 1_000;
@@ -106,6 +114,18 @@ mod tests {
             assert!((found / bound - 1.0).abs() < 1e-6, "{count} of {all}: {found}");
         }
         assert_eq!(lower_bound(0, 50), 0.0);
+    }
+
+    #[test]
+    fn ranks_of_many_values_are_close_to_the_exact_ones() {
+        for q in [0.5, 0.95, 0.99] {
+            let (lower, upper) = quantile_ranks(MAX_EXACT_RANKS, q);
+            let (many_lower, many_upper) = quantile_ranks(MAX_EXACT_RANKS + 1, q);
+            for (exact, found) in [(lower, many_lower), (upper, many_upper)] {
+                assert!(exact.unwrap().abs_diff(found.unwrap()) <= 3, "{exact:?} {found:?}");
+            }
+        }
+        assert_eq!(quantile_ranks(20_000, 0.0), (None, Some(1)));
     }
 
     #[test]

@@ -237,6 +237,23 @@ export interface Difference {
   upper: number;
 }
 
+/**
+ * The figures of a range minus those of the comparison period. Absent with too few streams. Times are in milliseconds,
+ * shares from -1 to 1.
+ */
+export interface Differences {
+  availability?: Difference | null;
+  e2e_p50_ms?: Difference | null;
+  e2e_p95_ms?: Difference | null;
+  goodput?: Difference | null;
+  integrity?: Difference | null;
+  tpot_p50_ms?: Difference | null;
+  tpot_p95_ms?: Difference | null;
+  ttfv_p50_ms?: Difference | null;
+  ttfv_p95_ms?: Difference | null;
+  ttfv_p99_ms?: Difference | null;
+}
+
 /** One value of a dimension. */
 export interface DimensionValue {
   dimension: string;
@@ -800,6 +817,7 @@ export interface Phases {
 
 /** Figures of the comparison period. */
 export interface Previous {
+  differences: Differences;
   e2e: Quantiles;
   errors: ErrorShare;
   from: number;

@@ -2,7 +2,7 @@
 import type { Quantiles, Summary } from "../api/api-types";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS } from "../api/metrics";
-import type { Ratio } from "../api/schemas";
+import type { Difference, Differences, Ratio } from "../api/schemas";
 import {
   columnDuration,
   count,
@@ -15,6 +15,8 @@ import {
   percentagePoints,
 } from "../format";
 import { MIN_SAMPLES } from "../metric";
+import type { ChangeProps } from "./change";
+import { signedDuration, signedPoints } from "./release-text";
 
 export interface PeriodFigure {
   label: string;
@@ -23,6 +25,8 @@ export interface PeriodFigure {
   earlier: Figure;
   /** `null` if it is unknown, or if one of the periods has too few samples. */
   change: string | null;
+  /** The change with its interval, where the collector computes one. */
+  difference?: ChangeProps;
 }
 
 interface Figure {
@@ -46,15 +50,30 @@ const RATIOS = [
 /** `length` is that of the range, relative to the earlier period. */
 export function periodFigures(now: Summary, earlier: Summary, length: number): PeriodFigure[] {
   const abandoned = ({ ttfv }: Summary) => ttfv.km_adjusted?.abandoned;
+  const { differences } = now.previous;
   return [
     ...PERCENTILES.flatMap(({ metric, names }) => {
       const { short, meaning } = METRIC_LABELS[metric];
-      return names.map((name) => percentileFigure(now[metric], earlier[metric], name, short, meaning));
+      return names.map((name) => ({
+        ...percentileFigure(now[metric], earlier[metric], name, short, meaning),
+        ...withInterval(differences[`${metric}_${name}_ms` as keyof Differences], signedDuration, false),
+      }));
     }),
-    ...RATIOS.map(({ key, term }) => ratioFigure(now[key], earlier[key], term)),
+    ...RATIOS.map(({ key, term }) => ({
+      ...ratioFigure(now[key], earlier[key], term),
+      ...withInterval(differences[key], signedPoints, true),
+    })),
     countFigure(now.streams, earlier.streams, length, "Streams", GLOSSARY.stream),
     countFigure(abandoned(now), abandoned(earlier), length, "Abandoned streams", GLOSSARY["abandoned stream"]),
   ];
+}
+
+function withInterval(
+  difference: Difference | null | undefined,
+  format: ChangeProps["format"],
+  higherIsBetter: boolean,
+): Pick<PeriodFigure, "difference"> {
+  return difference ? { difference: { difference, format, higherIsBetter } } : {};
 }
 
 function percentileFigure(

@@ -8,7 +8,9 @@ import { MIN_SAMPLES } from "../metric";
 import { relativeLength } from "../polling/resolution";
 import { Term } from "../ui/term";
 import type { CompareTo } from "../url";
+import { Change } from "./change";
 import { periodFigures, type PeriodFigure } from "./period-figures";
+import { differenceText } from "./release-text";
 
 interface PeriodsProps {
   summary: Summary;
@@ -71,13 +73,14 @@ function PeriodTable({ summary, earlier, label, loadedAt }: PeriodTableProps) {
       </table>
       <p class="caption">
         {timeRange(summary, loadedAt)} against {period}. A change is shown from {MIN_SAMPLES} samples on in both
-        periods, and can be chance.
+        periods, with its 95 % confidence interval; none, if that includes zero. Without an interval it can be chance.
       </p>
     </>
   );
 }
 
-function Row({ label, meaning, now, earlier, change }: PeriodFigure) {
+function Row({ label, meaning, now, earlier, change, difference }: PeriodFigure) {
+  const isChance = difference && differenceText(difference.difference, difference.format) === null;
   return (
     <tr>
       <th scope="row">
@@ -93,7 +96,9 @@ function Row({ label, meaning, now, earlier, change }: PeriodFigure) {
           {text}
         </td>
       ))}
-      <td class="number">{change ?? <span class="dim">–</span>}</td>
+      <td class="number">
+        {isChance ? null : (change ?? <span class="dim">–</span>)} {change !== null && difference && <Change {...difference} />}
+      </td>
     </tr>
   );
 }

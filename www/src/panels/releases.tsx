@@ -1,10 +1,11 @@
 /** Releases of the app in the range, each compared with the one before it. */
 import type { AsyncResult } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
-import type { Difference, Release, Releases as ReleasesAnswer } from "../api/schemas";
+import type { Release, Releases as ReleasesAnswer } from "../api/schemas";
 import { columnDuration, count, dateTime, isKnown, percent, plural } from "../format";
 import { Term } from "../ui/term";
-import { differenceText, isBetter, signedDuration, signedPoints } from "./release-text";
+import { Change, type ChangeProps } from "./change";
+import { differenceText, signedDuration, signedPoints } from "./release-text";
 
 /** One release alone is compared with nothing, so the panel shows from two on. */
 export function Releases({ result }: { result: AsyncResult<ReleasesAnswer> }) {
@@ -79,18 +80,6 @@ function Row({ release: one, today, hasSites }: { release: Release; today: numbe
       <Share ratio={one.abandonment.ratio} difference={before?.abandonment} higherIsBetter={false} />
     </tr>
   );
-}
-
-interface ChangeProps {
-  difference: Difference | null | undefined;
-  format: (value: number) => string;
-  higherIsBetter: boolean;
-}
-
-function Change({ difference, format, higherIsBetter }: ChangeProps) {
-  const text = differenceText(difference, format);
-  if (text === null) return <span class="dim">none shown</span>;
-  return <span class={isBetter(difference, higherIsBetter) ? "" : "bad"}>{text}</span>;
 }
 
 type ShareProps = Omit<ChangeProps, "format"> & { ratio: number | null | undefined };
