@@ -52,6 +52,12 @@ export function paint(): Extension;
 export function networkTiming(): Extension;
 
 /**
+ * Adds `arrivals`: when the text of a stream came, as at most 48 digits for equal steps of time. Reports of open streams
+ * have none.
+ */
+export function arrivals(): Extension;
+
+/**
  * Adds `marks` to reports, and `probe.mark(name)`: moments between the request and the end of a stream that the app
  * names. At most eight a stream.
  */

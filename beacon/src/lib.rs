@@ -32,6 +32,6 @@ pub use outcome::Outcome;
 pub use page_lifecycle::PageLifecycle;
 pub use probe_overhead::ProbeOverhead;
 pub use report::{
-    Batch, Dropped, MAX_REPORTS, NetworkTiming, Page, SCHEMA_VERSION, ServerTiming, StreamReport,
+    Arrivals, Batch, Dropped, MAX_REPORTS, NetworkTiming, Page, SCHEMA_VERSION, ServerTiming, StreamReport,
 };
 pub use words::{Observed, Protocol, ServerStart};

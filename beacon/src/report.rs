@@ -128,6 +128,8 @@ fields! {
             variant: Option<Cow<'static, str>> = 46, Rule::Text(128), "The app sets it.";
             /// Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration.
             attributes: Attributes = 47, Rule::Attributes, ATTRIBUTES;
+            /// When text came, by the extension `arrivals`. Absent while open, and without text.
+            arrivals: Option<Arrivals> = 48, Rule::Group(Arrivals::FIELDS), "";
             /// Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides
             /// them.
             network_timing: Option<NetworkTiming> = 37, Rule::Group(NetworkTiming::FIELDS), "";
@@ -148,6 +150,21 @@ fields! {
                 "Share of tabs in which the app runs the probe.";
             /// Reports that the probe dropped since its last report arrived.
             dropped: Option<Dropped> = 41, Rule::Group(Dropped::FIELDS), "";
+        }
+    }
+}
+
+fields! {
+    /// Deltas in equal steps of time, from the first byte to the last.
+    pub struct Arrivals {
+        required {
+            /// Length of a step: 10 times a power of two.
+            step_ms: f64 = 1, Rule::Milliseconds, ARRIVALS;
+            /// A digit of base 36 for each step, at most 48: its deltas relative to those of the busiest step, which has
+            /// `z`. Rounded up, so that only a step without deltas has `0`.
+            steps: Cow<'static, str> = 2, Rule::Name(NameShape::STEPS), ARRIVALS;
+        }
+        optional {
         }
     }
 }
@@ -266,6 +283,7 @@ impl StreamReport {
 // Notes for `docs/privacy.md` that several fields share.
 const ID: &str = "Random, new for each stream. A later report of the stream replaces an earlier one by it.";
 const AMOUNTS: &str = "Amounts that arrived.";
+const ARRIVALS: &str = "How much text came in each step of time, without the text.";
 const ATTRIBUTES: &str = "\
     The app sets them. Only keys that the site's configuration names, with values of at most 32 letters, digits and \
     `._-`.";

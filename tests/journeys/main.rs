@@ -6,6 +6,7 @@
 mod access;
 mod accessibility;
 mod accuracy;
+mod arrivals;
 mod away;
 mod cluster;
 mod conformance;

@@ -61,6 +61,16 @@ describe("the timeline of a stream", () => {
     expect(layoutTimeline(REPORT, "whole").marks).toEqual([]);
   });
 
+  it("draws the steps in which text came from the first byte on", () => {
+    const arrivals = { step_ms: 100, steps: "z0i" };
+    const of = (report: StreamReport, span: "whole" | "first") =>
+      layoutTimeline(report, span).arrivals.map(({ bar, share }) => [bar.from, share]);
+    const report = { ...REPORT, first_byte_ms: 400, arrivals };
+    expect(of(report, "whole")).toEqual([[0.5, 1], [0.6, 0], [0.7, 18 / 35]]);
+    expect(of(report, "first")).toHaveLength(2);
+    expect(of({ ...REPORT, arrivals }, "whole")).toEqual([]);
+  });
+
   it("starts server durations at the request", () => {
     const { server, overhead } = layoutTimeline(REPORT, "whole");
     expect(server.map(({ name, bar }) => [name, bar.from, bar.to])).toEqual([

@@ -301,13 +301,14 @@ const BESIDE_THE_FACADE: [&str; 2] =
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
-pub(crate) const EXTENSIONS: [(&str, &str, u64); 8] = [
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 9] = [
     ("eventSource", "event-source.js", 1_150),
     ("xhr", "xhr.js", 1_550),
     ("webSocket", "web-socket.js", 1_280),
     ("paint", "paint.js", 1_800),
     ("networkTiming", "network-timing.js", 1_250),
     ("lastWord", "fetch-later.js", 400),
+    ("arrivals", "arrivals.js", 480),
     ("marks", "marks.js", 520),
     ("probeOverhead", "probe-overhead.js", 350),
 ];

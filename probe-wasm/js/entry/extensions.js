@@ -1,5 +1,6 @@
 // The extensions, each for `probe.use()`. A page loads the code of those that it names.
 
+export { arrivals } from "../extensions/arrivals.js";
 export { eventSource } from "../extensions/event-source.js";
 export { lastWord } from "../extensions/fetch-later.js";
 export { marks } from "../extensions/marks.js";

@@ -1001,6 +1001,16 @@ export interface StreamPage {
 }
 
 export interface StreamReport {
+  /** When text came, by the extension `arrivals`. Absent while open, and without text. */
+  arrivals?: {
+    /** Length of a step: 10 times a power of two. */
+    step_ms: number;
+    /**
+     * A digit of base 36 for each step, at most 48: its deltas relative to those of the busiest step, which has `z`.
+     * Rounded up, so that only a step without deltas has `0`.
+     */
+    steps: string;
+  };
   /** Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration. */
   attributes?: Record<string, string>;
   /** Body bytes as the app got them, after decompression. */

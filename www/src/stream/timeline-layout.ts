@@ -20,11 +20,19 @@ export interface DurationRow {
   bar: { from: number; to: number };
 }
 
+/** A step of time with the deltas in it, relative to the busiest step. */
+export interface ArrivalStep {
+  bar: { from: number; to: number };
+  share: number;
+}
+
 export interface TimelineLayout {
   /** Milliseconds at both ends of the axis. `from` is negative if the user acted before the request. */
   from: number;
   to: number;
   moments: MomentRow[];
+  /** When text came. Empty if the report does not tell. */
+  arrivals: ArrivalStep[];
   /** Network phases before the headers, without those that took no time. */
   network: DurationRow[];
   /** Whether the connection was reused; `null` if the browser does not report it. */
@@ -60,6 +68,7 @@ export function layoutTimeline(report: StreamReport, span: TimelineSpan): Timeli
     from,
     to,
     moments,
+    arrivals: arrivalSteps(report, to, share),
     network: networkRows(report, share),
     isReused: isReused(report),
     endDelay: endDelayOf(report, share),
@@ -92,6 +101,16 @@ function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind:
     { name: "last token", at: report.e2e_ms, kind: "stream" },
     { name: "closed", at: report.close_ms, kind: "stream" },
   ];
+}
+
+/** A digit of base 36 for each step. The busiest step has the highest. */
+function arrivalSteps({ arrivals, first_byte_ms: first }: StreamReport, to: number, share: (ms: number) => number): ArrivalStep[] {
+  if (!arrivals || !isKnown(first)) return [];
+  const { step_ms: length, steps } = arrivals;
+  return [...steps].flatMap((digit, at) => {
+    const from = first + at * length;
+    return from < to ? [{ bar: { from: share(from), to: share(from + length) }, share: parseInt(digit, 36) / 35 }] : [];
+  });
 }
 
 /** The phases are consecutive and end with the headers. Without headers they start with the request. */

@@ -29,10 +29,11 @@ export function Timeline({ report }: { report: StreamReport }) {
   const narrow = width < 480;
   const plot = { left: NAME, width: Math.max(80, width - NAME - (narrow ? 88 : VALUE)), right: width, narrow };
   const groups = groupsOf(layout, report);
+  const first = ROW * (layout.moments.length + (layout.arrivals.length > 0 ? 2 : 1));
   const tops = groups.map((_, index) =>
-    groups.slice(0, index).reduce((top, { rows }) => top + ROW * (rows.length + 1), ROW * (layout.moments.length + 1)),
+    groups.slice(0, index).reduce((top, { rows }) => top + ROW * (rows.length + 1), first),
   );
-  const height = groups.reduce((sum, { rows }) => sum + ROW * (rows.length + 1), ROW * (layout.moments.length + 1));
+  const height = groups.reduce((sum, { rows }) => sum + ROW * (rows.length + 1), first);
   return (
     <section class="timeline" aria-labelledby="timeline-title">
       <div class="figure-head">
@@ -62,6 +63,7 @@ export function Timeline({ report }: { report: StreamReport }) {
               placeholder={report.open && row.kind === "stream" ? "not yet" : "not visible"}
             />
           ))}
+          <Arrivals steps={layout.arrivals} bottom={first - 4} plot={plot} />
           {groups.map((group, index) => (
             <Durations key={group.tone} group={group} plot={plot} top={tops[index] ?? 0} />
           ))}
@@ -186,6 +188,27 @@ function Moment({ row, y, plot, placeholder }: MomentProps) {
   );
 }
 
+function Arrivals({ steps, bottom, plot }: { steps: TimelineLayout["arrivals"]; bottom: number; plot: Plot }) {
+  if (steps.length === 0) return null;
+  const height = ROW - 8;
+  return (
+    <g class="moment stream">
+      <text class="name" x={0} y={bottom - height / 2}>
+        text
+      </text>
+      {steps.map(({ bar: { from, to }, share }, at) => (
+        <rect
+          key={at}
+          x={plot.left + from * plot.width}
+          y={bottom - share * height}
+          width={(to - from) * plot.width}
+          height={share * height}
+        />
+      ))}
+    </g>
+  );
+}
+
 function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number }) {
   const { right, narrow } = plot;
   const span = ({ from, to }: { from: number; to: number }) => ({
@@ -225,13 +248,15 @@ function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number
   );
 }
 
-function timelineText({ moments, network, endDelay, marks, server }: TimelineLayout): string {
+function timelineText({ moments, arrivals, network, endDelay, marks, server }: TimelineLayout): string {
   const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
   const durations = (side: string, rows: DurationRow[]) =>
     rows.map(({ name, ms }) => `${side} ${name} ${exactDuration(ms)}`);
   const after = endDelay ? durations("page", [endDelay]) : [];
+  const steps = arrivals.length > 0 ? [`text in ${arrivals.filter(({ share }) => share > 0).length} of ${arrivals.length} steps`] : [];
   return [
     ...parts,
+    ...steps,
     ...durations("network", network),
     ...after,
     ...durations("mark", marks),
