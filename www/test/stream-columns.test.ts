@@ -8,6 +8,7 @@ import {
   DEFAULT_COLUMNS,
   DIMENSION_VALUES,
   dimensionValue,
+  filtersOfKind,
   METRIC_VALUES,
   readColumns,
   streamColumns,
@@ -23,6 +24,20 @@ const REPORT: StreamReport = { ...NOTHING, v: 1, id: "0", outcome: "empty", site
 it("a column has one name and the default columns are in order", () => {
   expect(new Set(COLUMNS).size).toBe(COLUMNS.length);
   expect(COLUMNS.filter((column) => DEFAULT_COLUMNS.includes(column))).toEqual(DEFAULT_COLUMNS);
+});
+
+it("streams of a kind share the app, the model and the browser", () => {
+  const page = { release: "2.8.0", browser: "firefox", os: "linux" };
+  const filters = filtersOfKind({ ...REPORT, use_case: "chat", response_model: "m-2", page });
+  expect(filters).toEqual({
+    site: ["demo"],
+    use_case: ["chat"],
+    model: ["m-2"],
+    provider: ["unknown"],
+    release: ["2.8.0"],
+    route: ["unknown"],
+    browser: ["firefox"],
+  });
 });
 
 it("a dimension is a column unless the collector derives it", () => {

@@ -63,6 +63,14 @@ export function dimensionValue(report: StreamReport, dimension: ReportedDimensio
   return isAttribute(dimension) ? report.attributes?.[keyOf(dimension)] : DIMENSION_VALUES[dimension](report);
 }
 
+/** What tells a kind of stream from the others: the app's part, its model, and the user's browser. */
+const KIND = ["site", "use_case", "model", "provider", "release", "route", "browser"] as const;
+
+/** Filters that select the streams of the same kind. */
+export function filtersOfKind(report: StreamReport): Partial<Record<Dimension, string[]>> {
+  return Object.fromEntries(KIND.map((name) => [name, [dimensionValue(report, name) ?? "unknown"]]));
+}
+
 const namesOf = <Name extends string>(values: Record<Name, unknown>) => Object.keys(values) as Name[];
 
 /** In the order of the list. The time of a stream is always in front of them. */

@@ -2,10 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
-import { modelOf } from "../api/stream-columns";
+import { filtersOfKind, modelOf } from "../api/stream-columns";
 import { Bars } from "../charts/bars";
 import { dateTime, duration, isKnown } from "../format";
-import { closeStream, connection, opened, openStream, rows, view } from "../state";
+import { closeStream, connection, opened, openStream, rows, setFilters, view } from "../state";
 import { Icon } from "../ui/icon";
 import { OutcomeMark } from "../ui/outcome";
 import { fieldsOf } from "./fields";
@@ -132,6 +132,11 @@ function Report({ report }: { report: StreamReport }) {
         <code>{report.id}</code>
       </p>
       <p class="lead">{streamSummary(report)}</p>
+      <p>
+        <button type="button" onClick={() => setFilters(filtersOfKind(report))} data-like-this>
+          Streams like this one
+        </button>
+      </p>
       <Timeline report={report} />
       <GapHistogram report={report} />
       <Fields report={report} />
