@@ -230,7 +230,9 @@ async fn a_page_gets_the_browser_that_sent_its_report() {
     let mut collector = TestCollector::new();
     let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0";
     let brave = Page { browser: Some("Brave".into()), ..Page::default() };
-    let all = json!({ "browser": "firefox", "os": "linux", "device": "desktop" });
+    let all = json!({
+        "browser": "firefox", "browser_version": "firefox 150", "os": "linux", "device": "desktop",
+    });
     for (id, page, agent, told) in [
         (1, Some(Page::default()), Some(firefox.to_owned()), all),
         (2, Some(brave), Some(firefox.to_owned()), json!({ "browser": "brave" })),

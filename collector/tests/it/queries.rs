@@ -434,7 +434,9 @@ async fn a_period_is_compared_with_the_same_hours_of_the_day_before() {
 async fn every_query_route_is_described_with_what_it_refuses() {
     let collector = TestCollector::new();
     let document = collector.json("/openapi.json").await;
-    for (path, methods) in document["paths"].as_object().unwrap() {
+    let asked =
+        document["paths"].as_object().unwrap().iter().filter(|(_, methods)| methods["get"].is_object());
+    for (path, methods) in asked {
         let answer = collector.get(&path.replace("{id}", "x")).await;
         let documented = &methods["get"]["responses"][answer.status.as_str()];
         assert!(documented.is_object(), "{path} answered {}", answer.status);

@@ -28,7 +28,11 @@ fn with(id: u128, field: &str, value: &Value) -> Value {
     match field.split_once('.') {
         None => report[field] = value.clone(),
         Some((outer, inner)) => {
-            report[outer] = if outer == "server" { json!({ "source": "comment" }) } else { json!({}) };
+            report[outer] = match outer {
+                "server" => json!({ "source": "comment" }),
+                "arrivals" => json!({ "step_ms": 10, "steps": "z" }),
+                _ => json!({}),
+            };
             report[outer][inner] = value.clone();
         }
     }
@@ -63,8 +67,9 @@ async fn every_field_accepts_exactly_the_range_of_the_table() {
     let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
     let mut checked = 0;
     for (fields, may_be) in table() {
-        // `refusals.rs` checks the fields that are lists.
-        for field in fields.iter().filter(|field| !["defects", "marks"].contains(*field)) {
+        // `refusals.rs` checks the fields that are lists, `attributes.rs` the attributes.
+        let lists = ["defects", "marks", "attributes"];
+        for field in fields.iter().filter(|field| !lists.contains(*field)) {
             if let Some(longest) = may_be.strip_prefix("up to ") {
                 let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
                 ingest.takes(field, &json!("x".repeat(longest))).await;
@@ -96,7 +101,7 @@ fn the_table_has_every_field() {
     let mut missing: Vec<String> = Vec::new();
     let listed: Vec<_> = table().into_iter().flat_map(|(fields, _)| fields).collect();
     for (field, value) in &full {
-        match value.as_object().filter(|_| !["gaps", "defects"].contains(&field.as_str())) {
+        match value.as_object().filter(|_| !["gaps", "defects", "attributes"].contains(&field.as_str())) {
             None => missing.extend((!listed.contains(&field.as_str())).then(|| field.clone())),
             Some(inner) => {
                 let names = inner.keys().map(|inner| format!("{field}.{inner}"));

@@ -108,8 +108,18 @@ fn every_field_is_written_as_the_native_report_has_it() {
     assert_eq!(report(&mut session, 1), native);
 
     let elsewhere = ["v", "id", "rev", "open", "site", "use_case", "observed", "model", "ttfp_ms"];
-    let of_page =
-        ["marks", "network_timing", "page_lifecycle", "page", "sample_rate", "dropped", "probe_overhead"];
+    let of_page = [
+        "variant",
+        "attributes",
+        "arrivals",
+        "marks",
+        "network_timing",
+        "page_lifecycle",
+        "page",
+        "sample_rate",
+        "dropped",
+        "probe_overhead",
+    ];
     let written = written(&mut session, 1);
     let golden: Value =
         serde_json::from_str(include_str!("../../../beacon/tests/golden/v1-full.json")).unwrap();
