@@ -232,6 +232,8 @@ pub struct Limits {
     /// Combinations of model, provider, use case and country per site. As many combinations of these four with a response
     /// model have a place of their own. Default 2000.
     pub window_series: usize,
+    /// Most series of all sites in an answer of `/metrics`, those with the most streams. Default 1000.
+    pub metrics_series: usize,
 }
 
 /// How long a stream's id is remembered, so that a report that is sent twice counts once.
@@ -427,7 +429,14 @@ impl Default for Journal {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { models: 100, providers: 20, use_cases: 20, series: 2000, window_series: 2000 }
+        Self {
+            models: 100,
+            providers: 20,
+            use_cases: 20,
+            series: 2000,
+            window_series: 2000,
+            metrics_series: 1000,
+        }
     }
 }
 

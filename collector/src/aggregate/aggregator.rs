@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::config::targets::Targets;
 use crate::journal::batch::JournaledReport;
 use crate::journal::segments::RecordLocation;
-use crate::time::{MINUTE_MS, minute_of};
+use crate::time::{MINUTE_MS, day_of, minute_of};
 
 /// Earlier state that is no longer in memory: the store and the journal have it.
 pub(crate) trait StoredState {
@@ -127,7 +127,7 @@ impl Aggregator {
         }
         self.counts.dropped(report.dropped.as_ref());
         let mut beyond = Vec::new();
-        let series = self.series.of(report, country, |kind| beyond.push(kind));
+        let series = self.series.of(report, country, day_of(received_ms), |kind| beyond.push(kind));
         // A stream counts once per exceeded limit, whichever of its revisions exceeds it.
         let before = known.filter(|known| !known.owned_by_peer()).map(|known| known.series);
         for kind in beyond {
@@ -238,6 +238,7 @@ impl Aggregator {
         });
         Changes {
             series: self.series.unflushed().collect(),
+            series_days: self.series.newly_used().collect(),
             windows: self.windows.dirty(),
             cumulative: self.cumulative.dirty(),
             counts: self.counts.unflushed(),

@@ -9,7 +9,7 @@ use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::internal_metrics::{CountKey, Counts};
 use crate::aggregate::row_file::StoredRowFile;
 use crate::aggregate::sampling::SampleChanges;
-use crate::aggregate::series::{CumulativeKey, Series, SeriesId};
+use crate::aggregate::series::{CumulativeKey, Series, SeriesId, StoredSeries};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::report::stream_id::StreamId;
 
@@ -19,7 +19,9 @@ use crate::report::stream_id::StreamId;
 /// Values are encoded one by one as they are written. To encode ten thousand series and a hundred thousand
 /// streams at once would take as much memory again.
 pub(crate) struct Changes<'a> {
-    pub(crate) series: Vec<(SeriesId, &'a Series)>,
+    pub(crate) series: Vec<(SeriesId, &'a Series, i64)>,
+    /// Later days of the last streams of stored series.
+    pub(crate) series_days: Vec<(SeriesId, i64)>,
     /// Sorted by key, which is the order of the table.
     pub(crate) windows: Vec<(WindowKey, &'a mut Window)>,
     pub(crate) cumulative: Vec<(CumulativeKey, &'a mut CumulativeStats)>,
@@ -59,7 +61,7 @@ impl Revisions<'_> {
 #[derive(Default)]
 pub(crate) struct LoadedState {
     /// In the order of their numbers. Those of deleted series are missing.
-    pub(crate) series: Vec<(SeriesId, Series)>,
+    pub(crate) series: Vec<StoredSeries>,
     pub(crate) counts: Counts,
     pub(crate) streams: BTreeMap<SeqNo, Stream>,
     /// Revisions before this number are forgotten.

@@ -1,7 +1,8 @@
 //! Maps a report to its series. The number of values per dimension is limited for each site; further values count as
-//! `other`. Names in the configuration are never limited, as senders could use up the limit first.
+//! `other`. Names in the configuration are never limited, as senders could use up the limit first. Values that no stream
+//! had lately make room for others, so that made-up names do not fill a site for ever.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Index, IndexMut};
 
 use beacon::StreamReport;
@@ -55,6 +56,14 @@ pub(crate) struct SeriesIndex {
     all: Vec<Series>,
     /// For each series, the one with the same labels and nothing else.
     labels: Vec<SeriesId>,
+    /// For each series, the one without its last known dimension of windows only. Itself if it has none.
+    wider: Vec<SeriesId>,
+    /// For each series, the day of its last stream. A series beside these is deleted.
+    used_day: Vec<i64>,
+    /// Series whose day the store does not know.
+    newly_used: BTreeSet<SeriesId>,
+    /// Day of the last count of what limits bound. `None`: everything stored counts.
+    counted_on: Option<i64>,
     /// Whether OTLP needs cumulative statistics by response model and operation. Prometheus merges them.
     splits_cumulative: bool,
     /// By all values, joined with zero bytes; no value contains one.
@@ -77,52 +86,73 @@ struct SiteSeries {
 
 impl SeriesIndex {
     /// Restores the stored series, in the order of their numbers. The numbers between them belong to deleted series.
-    pub(crate) fn new(config: &Config, stored: impl IntoIterator<Item = (SeriesId, Series)>) -> Self {
+    pub(crate) fn new(config: &Config, stored: impl IntoIterator<Item = StoredSeries>) -> Self {
         let mut book = Self {
             limits: config.limits.clone(),
             configured: ConfiguredNames::of(config),
             all: Vec::new(),
             labels: Vec::new(),
+            wider: Vec::new(),
+            used_day: Vec::new(),
+            newly_used: BTreeSet::new(),
+            counted_on: None,
             splits_cumulative: config.otlp.endpoint.is_some(),
             by_values: HashMap::new(),
             sites: HashMap::new(),
             stored: 0,
             scratch: String::new(),
         };
-        for (id, series) in stored {
+        for StoredSeries { id, series, used_day } in stored {
             while book.all.len() < id as usize {
                 book.labels.push(book.all.len() as SeriesId);
+                book.wider.push(book.all.len() as SeriesId);
+                book.used_day.push(NEVER);
                 book.all.push(Series::default());
             }
-            book.insert(series);
+            book.insert(series, used_day);
         }
-        book.stored = book.all.len();
+        book.mark_flushed();
         book
     }
 
-    /// The series of a report. Calls `overflow` for each limit that its values exceed.
+    /// The series of a report that arrived on this day. Calls `overflow` for each limit that its values exceed.
     pub(crate) fn of(
         &mut self,
         report: &StreamReport,
         country: Option<Country>,
-        mut overflow: impl FnMut(Overflow),
+        day: i64,
+        overflow: impl FnMut(Overflow),
     ) -> SeriesId {
         let values = values_of(report, country.as_ref());
         join(&mut self.scratch, values);
-        if let Some(id) = self.by_values.get(&self.scratch) {
-            return *id;
+        if let Some(&id) = self.by_values.get(&self.scratch) {
+            self.use_on(id, day);
+            return id;
         }
+        let mut exceeded = Vec::new();
+        let mut series = self.within_limits(values, &mut exceeded);
+        if !exceeded.is_empty() && self.counted_on != Some(day) {
+            self.count_used(day);
+            exceeded.clear();
+            series = self.within_limits(values, &mut exceeded);
+        }
+        exceeded.into_iter().for_each(overflow);
+        self.insert(series, day)
+    }
+
+    /// The values, with `other` for each that is over a limit.
+    fn within_limits(&mut self, values: [&str; Dimension::COUNT], exceeded: &mut Vec<Overflow>) -> Series {
         let site = values[Dimension::Site as usize];
         let mut limited = Series(values.map(str::to_owned));
         for dimension in Dimension::all() {
             if self.has_no_room(site, dimension, &limited[dimension]) {
-                overflow(Overflow::Of(dimension));
+                exceeded.push(Overflow::Of(dimension));
                 OTHER.clone_into(&mut limited[dimension]);
             }
         }
         let mut series = limited.labels_only();
         if !self.has(&series) && self.site(site, |known| known.series) >= self.limits.series {
-            overflow(Overflow::Series);
+            exceeded.push(Overflow::Series);
             for dimension in Dimension::labels().filter(|dimension| *dimension != Dimension::Site) {
                 if !self.configured.outlives_series_limit(site, dimension, &series[dimension]) {
                     OTHER.clone_into(&mut series[dimension]);
@@ -134,11 +164,51 @@ impl SeriesIndex {
             let count = self.site(site, |known| known.window_series[dimension as usize]);
             let is_named = series[dimension] != UNKNOWN && series[dimension] != OTHER;
             if is_named && !self.has(&series) && count >= self.limits.window_series {
-                overflow(Overflow::Of(dimension));
+                exceeded.push(Overflow::Of(dimension));
                 OTHER.clone_into(&mut series[dimension]);
             }
         }
-        self.insert(series)
+        series
+    }
+
+    /// Notes a stream of the series on this day, and so of the series that it is a part of.
+    fn use_on(&mut self, id: SeriesId, day: i64) {
+        let mut next = Some(id);
+        while let Some(id) = next.take() {
+            let at = id as usize;
+            if self.used_day[at] < day {
+                self.used_day[at] = day;
+                self.newly_used.insert(id);
+                next = Some(self.wider[at]).filter(|wider| *wider != id);
+            }
+        }
+    }
+
+    /// Counts what limits bound anew: only series with streams of the last days.
+    fn count_used(&mut self, day: i64) {
+        self.sites.clear();
+        self.counted_on = Some(day);
+        for id in 0..self.all.len() {
+            if self.used_day[id] > day - UNUSED_DAYS {
+                self.count(id);
+            }
+        }
+    }
+
+    /// Counts a series toward the limits of its site.
+    fn count(&mut self, id: usize) {
+        let series = &self.all[id];
+        let site = &series[Dimension::Site];
+        let known = self.sites.entry(site.clone()).or_default();
+        for dimension in Dimension::all() {
+            if self.configured.limit(&self.limits, site, dimension, &series[dimension]).is_some() {
+                known.values[dimension as usize].insert(series[dimension].clone());
+            }
+        }
+        match last_of_windows(series) {
+            None => known.series += 1,
+            Some(last) => known.window_series[last as usize] += 1,
+        }
     }
 
     /// The cumulative statistics of a report in this series. Without OTLP, they are by labels alone.
@@ -152,7 +222,8 @@ impl SeriesIndex {
             UNKNOWN.clone_into(&mut with_model[dimension]);
         }
         let operation = Operation::of_dialect(report.dialect.as_deref());
-        CumulativeKey { series: self.insert(with_model), operation }
+        let day = self.used_day[series as usize];
+        CumulativeKey { series: self.insert(with_model, day), operation }
     }
 
     /// Whether the series contains values over this limit.
@@ -171,14 +242,22 @@ impl SeriesIndex {
         }
     }
 
-    /// Series that the store does not have yet.
-    pub(crate) fn unflushed(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
-        self.all.iter().enumerate().skip(self.stored).map(|(id, series)| (id as SeriesId, series))
+    /// Series that the store does not have yet, with the days of their last streams.
+    pub(crate) fn unflushed(&self) -> impl Iterator<Item = (SeriesId, &Series, i64)> {
+        let new = self.all.iter().zip(&self.used_day).enumerate().skip(self.stored);
+        new.map(|(id, (series, used_day))| (id as SeriesId, series, *used_day))
     }
 
-    /// The store has all series now.
-    pub(crate) const fn mark_flushed(&mut self) {
+    /// Series in the store with a later last day than it has.
+    pub(crate) fn newly_used(&self) -> impl Iterator<Item = (SeriesId, i64)> {
+        let stored = self.newly_used.range(..self.stored as SeriesId);
+        stored.map(|id| (*id, self.used_day[*id as usize]))
+    }
+
+    /// The store has all series and days now.
+    pub(crate) fn mark_flushed(&mut self) {
         self.stored = self.all.len();
+        self.newly_used.clear();
     }
 
     fn has_no_room(&self, site: &str, dimension: Dimension, value: &str) -> bool {
@@ -202,35 +281,40 @@ impl SeriesIndex {
         self.by_values.get(&self.scratch).copied()
     }
 
-    fn insert(&mut self, series: Series) -> SeriesId {
+    fn insert(&mut self, series: Series, day: i64) -> SeriesId {
         if let Some(id) = self.find(&series) {
+            self.use_on(id, day);
             return id;
         }
-        let last = Dimension::window_only().rfind(|dimension| series[*dimension] != UNKNOWN);
         // The limits of a dimension count combinations with all dimensions before it, so these become series too.
-        let wider = last.map(|last| {
+        let wider = last_of_windows(&series).map(|last| {
             let mut wider = series.clone();
             UNKNOWN.clone_into(&mut wider[last]);
-            self.insert(wider)
+            self.insert(wider, day)
         });
         let id = self.all.len() as SeriesId;
-        let site = &series[Dimension::Site];
-        let known = self.sites.entry(site.clone()).or_default();
-        for dimension in Dimension::all() {
-            if self.configured.limit(&self.limits, site, dimension, &series[dimension]).is_some() {
-                known.values[dimension as usize].insert(series[dimension].clone());
-            }
-        }
-        match last {
-            None => known.series += 1,
-            Some(last) => known.window_series[last as usize] += 1,
-        }
         join(&mut self.scratch, series.0.each_ref().map(String::as_str));
         self.by_values.insert(self.scratch.clone(), id);
         self.labels.push(wider.map_or(id, |wider| self.labels[wider as usize]));
+        self.wider.push(wider.unwrap_or(id));
+        self.used_day.push(day);
         self.all.push(series);
+        self.count(id as usize);
         id
     }
+}
+
+/// The last dimension of windows only that has a value.
+fn last_of_windows(series: &Series) -> Option<Dimension> {
+    Dimension::window_only().rfind(|dimension| series[*dimension] != UNKNOWN)
+}
+
+/// A series as the store has it.
+pub(crate) struct StoredSeries {
+    pub(crate) id: SeriesId,
+    pub(crate) series: Series,
+    /// Day of its last stream.
+    pub(crate) used_day: i64,
 }
 
 impl Series {
@@ -280,6 +364,12 @@ fn join(scratch: &mut String, values: [&str; Dimension::COUNT]) {
     }
 }
 
+/// A value without a stream on this many days, the present one included, makes room for others.
+pub(crate) const UNUSED_DAYS: i64 = 3;
+
+/// Day of a deleted series.
+const NEVER: i64 = i64::MIN;
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -301,23 +391,79 @@ mod tests {
         Config { limits: Limits { models, series, ..Limits::default() }, ..Config::default() }
     }
 
+    const DAY: i64 = 20_000;
+
     /// All series as the store has them.
-    fn numbered(book: &SeriesIndex) -> Vec<(SeriesId, Series)> {
-        (0..).zip(book.all.iter().cloned()).collect()
+    fn numbered(book: &SeriesIndex) -> Vec<StoredSeries> {
+        let all = book.all.iter().zip(&book.used_day).zip(0..);
+        all.map(|((series, used_day), id)| StoredSeries { id, series: series.clone(), used_day: *used_day })
+            .collect()
+    }
+
+    #[test]
+    fn names_without_streams_make_room_for_others() {
+        let mut book = SeriesIndex::new(&limits(2, 2000), []);
+        let name_of = |book: &mut SeriesIndex, model: &str, day: i64| {
+            let id = book.of(&report(model, "p"), None, day, |_| {});
+            book.all[id as usize][Dimension::Model].clone()
+        };
+        name_of(&mut book, "kept", DAY);
+        name_of(&mut book, "made-up", DAY);
+        assert_eq!(name_of(&mut book, "late", DAY), OTHER);
+        name_of(&mut book, "kept", DAY + 2);
+        assert_eq!(name_of(&mut book, "late", DAY + 2), OTHER, "the made-up name was used two days ago");
+        // Also after a restart.
+        for mut book in [SeriesIndex::new(&limits(2, 2000), numbered(&book)), book] {
+            assert_eq!(name_of(&mut book, "late", DAY + 3), "late");
+            assert_eq!(name_of(&mut book, "kept", DAY + 3), "kept");
+            assert_eq!(name_of(&mut book, "more", DAY + 3), OTHER);
+            assert_eq!(name_of(&mut book, "made-up", DAY + 3), "made-up", "it has its series already");
+        }
+    }
+
+    #[test]
+    fn combinations_without_streams_make_room_for_others() {
+        let mut config = limits(100, 2000);
+        config.limits.window_series = 2;
+        let mut book = SeriesIndex::new(&config, []);
+        let country_of = |book: &mut SeriesIndex, code: &str, day: i64| {
+            let id = book.of(&report("a", "p"), Country::of_code(code), day, |_| {});
+            book.all[id as usize][Dimension::Country].clone()
+        };
+        assert_eq!(["DE", "FR", "IT"].map(|code| country_of(&mut book, code, DAY)), ["DE", "FR", OTHER]);
+        assert_eq!(country_of(&mut book, "DE", DAY + 3), "DE");
+        assert_eq!(country_of(&mut book, "IT", DAY + 3), "IT");
+        assert_eq!(country_of(&mut book, "ES", DAY + 3), OTHER);
+    }
+
+    #[test]
+    fn the_store_learns_each_day_of_a_series_once() {
+        let mut book = SeriesIndex::new(&Config::default(), []);
+        let id = book.of(&report("a", "p"), Country::of_code("DE"), DAY, |_| {});
+        assert_eq!((book.unflushed().count(), book.newly_used().count()), (2, 0));
+        book.mark_flushed();
+        book.of(&report("a", "p"), Country::of_code("DE"), DAY, |_| {});
+        assert_eq!(book.newly_used().count(), 0);
+        book.of(&report("a", "p"), Country::of_code("DE"), DAY + 1, |_| {});
+        assert_eq!(book.newly_used().collect::<Vec<_>>(), [(id - 1, DAY + 1), (id, DAY + 1)]);
+        // A clock that was set back changes nothing.
+        book.mark_flushed();
+        book.of(&report("a", "p"), Country::of_code("DE"), DAY, |_| {});
+        assert_eq!(book.newly_used().count(), 0);
     }
 
     #[test]
     fn deleted_series_leave_all_others_their_numbers() {
         let mut book = SeriesIndex::new(&Config::default(), []);
-        let ids = ["a", "b", "c"].map(|model| book.of(&report(model, "p"), None, |_| unreachable!()));
+        let ids = ["a", "b", "c"].map(|model| book.of(&report(model, "p"), None, DAY, |_| unreachable!()));
         let mut stored = numbered(&book);
         stored.remove(1);
         let mut book = SeriesIndex::new(&limits(2, 2), stored);
-        assert_eq!(book.of(&report("a", "p"), None, |_| unreachable!()), ids[0]);
-        assert_eq!(book.of(&report("c", "p"), None, |_| unreachable!()), ids[2]);
+        assert_eq!(book.of(&report("a", "p"), None, DAY, |_| unreachable!()), ids[0]);
+        assert_eq!(book.of(&report("c", "p"), None, DAY, |_| unreachable!()), ids[2]);
         assert_eq!(book.unflushed().count(), 0);
         let mut overflowed = 0;
-        let other = book.of(&report("b", "p"), None, |_| overflowed += 1);
+        let other = book.of(&report("b", "p"), None, DAY, |_| overflowed += 1);
         assert!(other > ids[2] && overflowed > 0, "limits count the series that are left");
         assert_eq!(book.cumulative(ids[2], &report("c", "p")).series, ids[2]);
     }
@@ -325,9 +471,9 @@ mod tests {
     #[test]
     fn the_same_labels_are_the_same_series() {
         let mut book = SeriesIndex::new(&Config::default(), []);
-        let first = book.of(&report("a", "p"), None, |_| unreachable!());
-        assert_eq!(book.of(&report("a", "p"), None, |_| unreachable!()), first);
-        assert_ne!(book.of(&report("b", "p"), None, |_| unreachable!()), first);
+        let first = book.of(&report("a", "p"), None, DAY, |_| unreachable!());
+        assert_eq!(book.of(&report("a", "p"), None, DAY, |_| unreachable!()), first);
+        assert_ne!(book.of(&report("b", "p"), None, DAY, |_| unreachable!()), first);
     }
 
     #[test]
@@ -335,7 +481,7 @@ mod tests {
         let mut book = SeriesIndex::new(&limits(100, 2000), []);
         let mut overflowed = 0;
         for n in 0..1_000 {
-            book.of(&report(&format!("made-up-{n}"), "p"), None, |kind| {
+            book.of(&report(&format!("made-up-{n}"), "p"), None, DAY, |kind| {
                 assert_eq!(kind, Overflow::Of(Dimension::Model));
                 overflowed += 1;
             });
@@ -349,7 +495,7 @@ mod tests {
         let mut book = SeriesIndex::new(&limits(100, 10), []);
         let mut kinds = Vec::new();
         for n in 0..20 {
-            book.of(&report(&format!("m{n}"), &format!("p{n}")), None, |kind| kinds.push(kind));
+            book.of(&report(&format!("m{n}"), &format!("p{n}")), None, DAY, |kind| kinds.push(kind));
         }
         assert_eq!(book.all.len(), 11);
         assert_eq!(kinds, [Overflow::Series; 10]);
@@ -358,10 +504,10 @@ mod tests {
     #[test]
     fn stored_series_count_toward_the_limit() {
         let mut book = SeriesIndex::new(&limits(1, 2000), []);
-        book.of(&report("a", "p"), None, |_| {});
+        book.of(&report("a", "p"), None, DAY, |_| {});
         let mut book = SeriesIndex::new(&limits(1, 2000), numbered(&book));
         assert_eq!(book.unflushed().count(), 0);
-        let other = book.of(&report("b", "p"), None, |_| {});
+        let other = book.of(&report("b", "p"), None, DAY, |_| {});
         assert_eq!(book.all[other as usize][Dimension::Model], OTHER);
     }
 
@@ -373,7 +519,7 @@ mod tests {
         config.targets = BTreeMap::from([("search".to_owned(), Targets::default().into())]);
         let of = |book: &mut SeriesIndex, use_case: &str, model: &str, kinds: &mut Vec<_>| {
             let report = StreamReport { use_case: Some(use_case.to_owned().into()), ..report(model, "p") };
-            let id = book.of(&report, None, |kind| kinds.push(kind));
+            let id = book.of(&report, None, DAY, |kind| kinds.push(kind));
             (
                 book.all[id as usize][Dimension::UseCase].clone(),
                 book.all[id as usize][Dimension::Model].clone(),
@@ -409,13 +555,13 @@ mod tests {
         let mut book = SeriesIndex::new(&config, []);
         let mut kinds = Vec::new();
         for code in ["DE", "FR", "IT", "ES", "PT", "DE"] {
-            book.of(&report("a", "p"), Country::of_code(code), |kind| kinds.push(kind));
+            book.of(&report("a", "p"), Country::of_code(code), DAY, |kind| kinds.push(kind));
         }
         let countries: Vec<_> = book.all.iter().map(|series| series[Dimension::Country].as_str()).collect();
         assert_eq!(countries, [UNKNOWN, "DE", "FR", "IT", OTHER]);
         assert_eq!(kinds, [Overflow::Of(Dimension::Country); 2]);
         for model in ["b", "c", "d"] {
-            book.of(&report(model, "p"), Country::of_code("DE"), |kind| {
+            book.of(&report(model, "p"), Country::of_code("DE"), DAY, |kind| {
                 assert_eq!(kind, Overflow::Of(Dimension::Country));
             });
         }
@@ -430,7 +576,7 @@ mod tests {
         let of = |book: &mut SeriesIndex, country: &str, response_model: &str, kinds: &mut Vec<_>| {
             let response_model = Some(response_model.to_owned().into());
             let report = StreamReport { response_model, ..report("a", "p") };
-            let id = book.of(&report, Country::of_code(country), |kind| kinds.push(kind));
+            let id = book.of(&report, Country::of_code(country), DAY, |kind| kinds.push(kind));
             let series = &book.all[id as usize];
             (series[Dimension::Country].clone(), series[Dimension::ResponseModel].clone())
         };
@@ -451,8 +597,9 @@ mod tests {
     #[test]
     fn all_countries_share_one_parent_series_also_after_a_restart() {
         let mut book = SeriesIndex::new(&Config::default(), []);
-        let of =
-            |book: &mut SeriesIndex, code: &str| book.of(&report("a", "p"), Country::of_code(code), |_| {});
+        let of = |book: &mut SeriesIndex, code: &str| {
+            book.of(&report("a", "p"), Country::of_code(code), DAY, |_| {})
+        };
         let over_all = [of(&mut book, "DE"), of(&mut book, ""), of(&mut book, "FR")];
         let over_all = over_all.map(|series| book.cumulative(series, &report("a", "p")).series);
         assert_eq!(over_all, [over_all[1]; 3]);
@@ -471,7 +618,7 @@ mod tests {
                 dialect: Some(dialect.to_owned().into()),
                 ..report("a", "p")
             };
-            let series = book.of(&report, Country::of_code(country), |_| unreachable!());
+            let series = book.of(&report, Country::of_code(country), DAY, |_| unreachable!());
             let key = book.cumulative(series, &report);
             (book.all[key.series as usize][Dimension::ResponseModel].clone(), key)
         };

@@ -30,7 +30,7 @@ use crate::aggregate::internal_metrics::{
 };
 use crate::aggregate::metric::{Export, MetricDefinition, exported};
 use crate::aggregate::own_edges::OwnEdges;
-use crate::aggregate::series::{Overflow, Series};
+use crate::aggregate::series::{Overflow, Series, UNUSED_DAYS};
 use crate::aggregate::token_count::TokenCount;
 use crate::api::state::ApiState;
 use crate::config::notify::NotifyKind;
@@ -44,7 +44,7 @@ use crate::store::query::{MetricsSnapshot, SeriesSnapshot, StreamsQuery};
 use crate::store::reader;
 use crate::store::stream_index::StreamIndex;
 use crate::time;
-use crate::time::minute_of;
+use crate::time::{day_of, minute_of};
 
 /// Handles a scrape.
 pub(crate) async fn metrics(
@@ -56,8 +56,11 @@ pub(crate) async fn metrics(
     let (form, now_ms) = (ExpositionFormat::wanted(&headers), time::now_ms());
     let own_edges = OwnEdges::of(&state.config);
     let edges = own_edges.clone();
+    let most_series = state.config.limits.metrics_series;
+    let used_since = day_of(now_ms) - UNUSED_DAYS + 1;
     let read_all = move |file: &rusqlite::Connection, stream_index: &StreamIndex| {
-        let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES)?;
+        let mut snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES, used_since)?;
+        snapshot.keep_most_used(most_series);
         let exemplars = match form {
             ExpositionFormat::Text => None,
             ExpositionFormat::Protobuf => {
@@ -175,6 +178,7 @@ impl Scrape {
         ];
         families.extend(exported().map(|(definition, export)| self.histogram(definition, export)));
         families.extend(self.own_counts());
+        families.push(self.omitted_series());
         families.push(self.store_writable());
         families.push(self.listeners());
         families.extend(self.lag_seconds.map(replication_lag));
@@ -369,6 +373,12 @@ impl Scrape {
     fn each<const N: usize>(&self, kind: Kind, label: &str, words: [&str; N]) -> Vec<Metric> {
         let counts = &self.snapshot.counts;
         words.map(|word| counted(vec![pair(label, word)], counts.get(kind, word))).into()
+    }
+
+    fn omitted_series(&self) -> MetricFamily {
+        let omitted = gauge(Vec::new(), self.snapshot.omitted as f64);
+        let help = "Series with the fewest streams that are left out here, because there are more than `limits.metrics_series`.";
+        family(names::OMITTED_SERIES, help, MetricType::GAUGE, vec![omitted])
     }
 
     fn store_writable(&self) -> MetricFamily {

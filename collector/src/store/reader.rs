@@ -96,16 +96,20 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
 /// Counters and the number of finalized streams, from one snapshot.
 pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, StoreError> {
     let transaction = connection.unchecked_transaction()?;
-    let MetricsSnapshot { series, counts } = snapshot(&transaction, i64::MAX)?;
+    let MetricsSnapshot { series, counts, .. } = snapshot(&transaction, i64::MAX, i64::MIN)?;
     Ok(IngestTotals { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
 }
 
 /// All data for the Prometheus endpoint. `from` is the first minute that counts for the mean time per output
 /// token.
-pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnapshot, StoreError> {
+pub(crate) fn snapshot(
+    connection: &Connection,
+    from: i64,
+    used_since: i64,
+) -> Result<MetricsSnapshot, StoreError> {
     let means = mean_tpots(connection, from)?;
     let mut series: Vec<SeriesSnapshot> = Vec::new();
-    each_total(connection, |SeriesTotal { series: found, total, .. }| {
+    each_total(connection, used_since, |SeriesTotal { series: found, total, .. }| {
         let labels = found.labels_only();
         match series.last_mut() {
             // Statistics by response model and operation follow each other.
@@ -118,13 +122,13 @@ pub(crate) fn snapshot(connection: &Connection, from: i64) -> Result<MetricsSnap
         }
         Ok(())
     })?;
-    Ok(MetricsSnapshot { series, counts: counts(connection)? })
+    Ok(MetricsSnapshot { series, omitted: 0, counts: counts(connection)? })
 }
 
 /// All cumulative statistics, by response model and operation as far as they are split.
 pub(crate) fn totals(connection: &Connection) -> Result<Vec<SeriesTotal>, StoreError> {
     let mut totals = Vec::new();
-    each_total(connection, |total| {
+    each_total(connection, i64::MIN, |total| {
         totals.push(total);
         Ok(())
     })?;
@@ -133,14 +137,16 @@ pub(crate) fn totals(connection: &Connection) -> Result<Vec<SeriesTotal>, StoreE
 
 fn each_total(
     connection: &Connection,
+    used_since: i64,
     mut each: impl FnMut(SeriesTotal) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT operation, total, {} FROM totals JOIN series ON series.id = totals.series ORDER BY {}",
+        "SELECT operation, total, {} FROM totals JOIN series ON series.id = totals.series
+         WHERE used_day >= ?1 ORDER BY {}",
         columns(Dimension::all()),
         columns(Dimension::labels())
     ))?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([used_since])?;
     while let Some(row) = rows.next()? {
         let total = CumulativeStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
         let operation = Operation::of_stored(row.get(0)?).ok_or(UnreadableBlob)?;

@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 14] = [
+const LAYOUTS: [&str; 15] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -210,6 +210,10 @@ const LAYOUTS: [&str; 14] = [
     // Deletions that are not complete: see `SiteDeletion`.
     "
     CREATE TABLE deletions (site TEXT NOT NULL, before_ms INTEGER);
+",
+    // Day of the last stream (UTC).
+    "
+    ALTER TABLE series ADD COLUMN used_day INTEGER NOT NULL DEFAULT 0;
 ",
 ];
 

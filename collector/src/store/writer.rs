@@ -29,7 +29,7 @@ use crate::aggregate::cumulative_stats::CumulativeStats;
 use crate::aggregate::dedup::{SeqNo, Stream};
 use crate::aggregate::dimension::{Dimension, columns};
 use crate::aggregate::sampling::StoredSample;
-use crate::aggregate::series::{CumulativeKey, Series, SeriesId};
+use crate::aggregate::series::{CumulativeKey, StoredSeries};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{self, Sync};
@@ -147,7 +147,7 @@ impl Writer {
     pub(crate) fn write(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
         // A deferred transaction could read old data, and would then fail to write without waiting.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        write_series(&transaction, &changes.series)?;
+        write_series(&transaction, &changes)?;
         write_counted(&transaction, &mut changes, self.publishes)?;
         write_revisions(&transaction, &changes)?;
         samples::write(&transaction, &changes.samples)?;
@@ -199,10 +199,13 @@ impl Writer {
         self.rollup_thread.wake(minute, may_drop && sealed.is_ok());
     }
 
-    fn load_series(&self) -> Result<Vec<(SeriesId, Series)>, StoreError> {
-        let query = format!("SELECT id, {} FROM series ORDER BY id", columns(Dimension::all()));
+    fn load_series(&self) -> Result<Vec<StoredSeries>, StoreError> {
+        let query = format!("SELECT id, used_day, {} FROM series ORDER BY id", columns(Dimension::all()));
         let mut statement = self.connection.prepare(&query)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, dimension_columns::series(row, 1)?)))?;
+        let rows = statement.query_map([], |row| {
+            let series = dimension_columns::series(row, 2)?;
+            Ok(StoredSeries { id: row.get(0)?, series, used_day: row.get(1)? })
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -276,10 +279,15 @@ impl StoredState for Writer {
     }
 }
 
-fn write_series(transaction: &Transaction<'_>, series: &[(SeriesId, &Series)]) -> rusqlite::Result<()> {
+fn write_series(transaction: &Transaction<'_>, changes: &Changes<'_>) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(&insert_into("series", "id"))?;
-    for (id, series) in series {
+    let mut set_day = transaction.prepare_cached("UPDATE series SET used_day = ?2 WHERE id = ?1")?;
+    for (id, series, used_day) in &changes.series {
         insert.execute(with_series(id, series))?;
+        set_day.execute(params![id, used_day])?;
+    }
+    for (id, used_day) in &changes.series_days {
+        set_day.execute(params![id, used_day])?;
     }
     Ok(())
 }

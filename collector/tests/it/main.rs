@@ -19,6 +19,7 @@ mod harness;
 mod hostile;
 mod import;
 mod ingest;
+mod label_limits;
 mod limited_token;
 mod live;
 mod markers;
