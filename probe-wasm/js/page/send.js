@@ -32,10 +32,12 @@ export function createSender(collector, site, fetch) {
     },
   };
 
-  // A string is sent as text/plain, which needs no preflight.
+  // A string is sent as text/plain, which needs no preflight. Reports go to the collector alone, without the page's
+  // address and without cookies.
   function request(body, keepalive) {
     const signal = AbortSignal.timeout?.(TIMEOUT_MS);
-    return fetch.call(window, url, { method: "POST", body, keepalive, credentials: "omit", signal });
+    const alone = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+    return fetch.call(window, url, { method: "POST", body, keepalive, signal, ...alone });
   }
 }
 

@@ -11,9 +11,10 @@ function page({ room, onLine = true, answer = { status: 204 }, sendBeacon }) {
   globalThis.window = {};
   Object.defineProperty(globalThis, "navigator", { configurable: true, value: { onLine, sendBeacon } });
   const browser = { room };
-  const fetch = async (url, { method, body, keepalive, credentials, signal }) => {
+  const fetch = async (url, { method, body, keepalive, signal, ...alone }) => {
     signal.throwIfAborted();
-    assert.deepEqual([url, method, credentials], ["https://rum.example/v1/beacons?site=pk%201", "POST", "omit"]);
+    assert.deepEqual([url, method], ["https://rum.example/v1/beacons?site=pk%201", "POST"]);
+    assert.deepEqual(alone, { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" });
     requests.push(keepalive);
     if (keepalive && body.length > browser.room) throw new TypeError("Failed to fetch");
     return { status: answer.status, headers: new Headers(answer.headers) };
