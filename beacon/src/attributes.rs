@@ -202,7 +202,42 @@ impl<'de> Visitor<'de> for ScalarVisitor {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
     use super::*;
+
+    /// Any JSON, nested up to three levels.
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,40}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 100, 80, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..80).prop_map(Value::from),
+                prop::collection::hash_map(".{0,8}", inner, 0..80).prop_map(|map| map.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_json_gives_bounded_attributes(sent in json()) {
+            let mut attributes: Attributes = serde_json::from_str(&sent.to_string()).unwrap();
+            prop_assert!(attributes.iter().count() <= MOST_READ);
+            let keys: Vec<_> = attributes.iter().map(|(key, _)| key.to_owned()).collect();
+            prop_assert!(keys.is_sorted_by(|one, next| one < next), "{keys:?}");
+            let before = attributes.iter().count() as u64;
+            let dropped = attributes.retain(|key, value| is_attribute_key(key) && is_attribute_value(value));
+            prop_assert_eq!(before - dropped, attributes.iter().count() as u64);
+            let again: Attributes = serde_json::from_value(serde_json::to_value(&attributes).unwrap()).unwrap();
+            prop_assert_eq!(again, attributes);
+        }
+    }
 
     fn parsed(json: &str) -> Vec<(String, String)> {
         let attributes: Attributes = serde_json::from_str(json).unwrap();
