@@ -1,0 +1,3 @@
+// AsyncLocalStorage in Node, Bun and Deno.
+
+export { AsyncLocalStorage } from "node:async_hooks";
