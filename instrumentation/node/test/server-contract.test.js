@@ -2,12 +2,15 @@
 // what clients without comments must get, and how each framework ends a failed response.
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, mock, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 
 import { assertBody, contract, requestOf, withCuts } from "./contract.js";
 import { fetchAll, ScriptedApp } from "./scripted-app.js";
 import { SERVERS } from "./servers.js";
+
+// Hono's server logs the errors of the app.
+mock.method(console, "error", (error) => assert.equal(error.message, "upstream"));
 
 for (const [name, start] of Object.entries(SERVERS))
   describe(name, () => {
