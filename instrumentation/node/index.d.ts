@@ -19,7 +19,7 @@ export function withLlmRum<Handler extends (...args: any[]) => unknown>(handler:
 /** Middleware for Express, and for everything else that calls `(request, response, next)`. */
 export function expressMiddleware(): (request: any, response: any, next: (error?: any) => void) => void;
 
-/** A plugin for Fastify 4 and 5: `app.register(fastifyPlugin)`. It serves all routes. */
+/** A plugin for Fastify: `app.register(fastifyPlugin)`. It serves all routes. */
 export function fastifyPlugin(app: any, options: unknown, done: () => void): void;
 
 /**

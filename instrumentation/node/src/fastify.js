@@ -11,17 +11,19 @@ import { watchNodeResponse } from "./node-response.js";
 export function fastifyPlugin(app, _options, done) {
   /** @type {WeakMap<object, import("./marks.js").Marks>} */
   const watched = new WeakMap();
-  app.addHook("onRequest", (/** @type {any} */ request, /** @type {any} */ reply, /** @type {() => void} */ next) => {
-    const marks = watchNodeResponse(request.raw, reply.raw, request);
-    if (marks) watched.set(request, marks);
-    next();
-  });
-  // The body of the request is read before this hook, and its reader calls back outside of any context.
-  app.addHook("preHandler", (/** @type {any} */ request, /** @type {any} */ _reply, /** @type {() => void} */ next) => {
+  /** @param {any} request @param {unknown} _reply @param {() => void} next */
+  const goOn = (request, _reply, next) => {
     const marks = watched.get(request);
     if (marks) withMarks(marks, next);
     else next();
+  };
+  app.addHook("onRequest", (/** @type {any} */ request, /** @type {any} */ reply, /** @type {() => void} */ next) => {
+    const marks = watchNodeResponse(request.raw, reply.raw, request);
+    if (marks) watched.set(request, marks);
+    goOn(request, reply, next);
   });
+  // What reads the body of the request calls back outside of any context.
+  app.addHook("preValidation", goOn);
   done();
 }
 
