@@ -69,20 +69,17 @@ function commented(response, watched) {
 function commentedBody(body, { comments, marks }) {
   /** @type {ReadableStreamDefaultReader | undefined} */
   let reader;
-  let isCancelled = false;
   return new ReadableStream(
     {
       async pull(controller) {
         const open = (reader ??= body.getReader());
         // The app's stream may call `mark` when it is asked for more.
         const { done, value } = await withMarks(marks, () => open.read());
-        if (isCancelled) return;
         const bytes = done ? comments.end() : comments.feed(value, performance.now());
         if (bytes) controller.enqueue(bytes);
         if (done) controller.close();
       },
       cancel(reason) {
-        isCancelled = true;
         reader ??= body.getReader();
         return reader.cancel(reason);
       },

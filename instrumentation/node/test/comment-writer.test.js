@@ -75,6 +75,10 @@ test("a comment that waits for a line feed is written at the end", () => {
   assert.equal(commented(["data: A\r", "\n\r"]).slice(0, both.length), both);
 });
 
+test("a comment waits for a byte, not for an empty chunk", () => {
+  assert.equal(commented(["data: A", "\r\n\r", "", "\n"]), `data: A\r\n\r\n${comment({ ttft_ms: 2 })}\r\n\r\n`);
+});
+
 test("an end event in pieces with lone returns gets its late comment", () => {
   const events = ["data: A\r\r", "data: B\r\r", "data: [DONE", "]\r\r"];
   const body = commented(events);

@@ -219,6 +219,7 @@ test("marks find their stream after Fastify read the body", async (t) => {
   const app = fastify();
   t.after(() => app.close());
   await app.register(fastifyPlugin);
+  app.addHook("onRequest", async () => mark({ output_tokens: 4 }));
   for (const [path, markNow] of Object.entries(PATHS))
     app.post(path, async (req, reply) => {
       await null;
@@ -227,7 +228,7 @@ test("marks find their stream after Fastify read the body", async (t) => {
     });
   await app.listen({ host: "127.0.0.1", port: 0 });
   for (const path of Object.keys(PATHS))
-    assert.deepEqual(await marksOf(app.server.address().port, path), { queue_ms: 1 });
+    assert.deepEqual(await marksOf(app.server.address().port, path), { queue_ms: 1, output_tokens: 4 });
 });
 
 test("marks of concurrent streams stay apart", async () => {

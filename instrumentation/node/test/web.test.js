@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 
 import { mark, withLlmRum } from "llm-rum-server";
 
@@ -86,10 +87,25 @@ test("the source is asked only for what the client reads", async () => {
   const headers = { "content-type": "text/event-stream" };
   const response = withLlmRum(() => new Response(source, { headers }))(new Request(ADDRESS, BROWSER));
   const reader = response.body.getReader();
-  for (const expected of [1, 2, 3]) {
-    await reader.read();
+  for (const expected of [0, 1, 2]) {
+    // Streams ask ahead in steps of their own.
+    await setImmediate();
     assert.equal(asked, expected);
+    await reader.read();
   }
+});
+
+test("a response to HEAD stays as it is", () => {
+  const response = stream(once("data: A\n\n"));
+  assert.equal(withLlmRum(() => response)(new Request(ADDRESS, { ...BROWSER, method: "HEAD" })), response);
+});
+
+test("a mark that is not finite is ignored", async () => {
+  const response = withLlmRum(() => {
+    for (const value of [Infinity, NaN, -0.1]) mark({ queue_ms: value, output_tokens: value });
+    return stream(once("data: A\n\n"));
+  })(new Request(ADDRESS, BROWSER));
+  assert.match(await response.text(), /^: llm-rum \{"ttft_ms":[\d.]+\}\n/);
 });
 
 test("a mark with the request needs no context", async () => {
