@@ -37,13 +37,13 @@ function patch(response, comments) {
   const { write, end, writeHead } = response;
   /** Known with the headers. @type {boolean | undefined} */
   let isCarrier;
-  // HTTP/2 ends a response by a call of `write`.
-  let isEnding = false;
 
   /** @param {number} status @param {(name: string) => unknown} header */
   const decide = (status, header) => {
-    isCarrier ??= canCarryComments(status, header);
-    const hasLength = !response.headersSent && response.hasHeader("content-length");
+    if (isCarrier !== undefined) return isCarrier;
+    const hasLength = response.hasHeader("content-length");
+    // If the app sent its headers before it called the middleware, their length must stay right.
+    isCarrier = canCarryComments(status, header) && !(hasLength && response.headersSent);
     if (isCarrier && hasLength) response.removeHeader("content-length");
     return isCarrier;
   };
@@ -51,8 +51,7 @@ function patch(response, comments) {
   /** What the original method gets for what the app gave. @param {any[]} given @param {boolean} isLast */
   const commented = (given, isLast) => {
     try {
-      const isBody = !isEnding && !response.writableEnded;
-      if (!isBody || !(isCarrier ?? decide(response.statusCode, (name) => response.getHeader(name)))) return given;
+      if (!decide(response.statusCode, (name) => response.getHeader(name))) return given;
       const bytes = bytesOf(given[0], given[1]);
       const parts = bytes ? [comments.feed(bytes, performance.now())] : [];
       const last = isLast && comments.end();
@@ -82,9 +81,7 @@ function patch(response, comments) {
   response.end = /** @type {any} */ (
     /** @this {Response} @param {any[]} given */
     function (...given) {
-      const last = commented(given, true);
-      isEnding = true;
-      return end.apply(this, /** @type {any} */ (last));
+      return end.apply(this, /** @type {any} */ (commented(given, true)));
     }
   );
 }

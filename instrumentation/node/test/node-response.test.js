@@ -101,6 +101,35 @@ test("write and end call back and return as without comments", async () => {
   assert.match(body, COMMENTED);
 });
 
+test("chunks without a comment are written as the app gave them", async () => {
+  const written = [];
+  const middleware = expressMiddleware();
+  const app = (req, res) => {
+    const { write } = res;
+    res.write = (...given) => written.push(given) && write.apply(res, given);
+    middleware(req, res, () => {
+      res.setHeader("content-type", "text/event-stream");
+      for (const event of ["data: A\n\n", "data: B\n\n"]) res.write(event, "utf8");
+      res.end();
+    });
+  };
+  await get(await listen(createServer(app)));
+  assert.match(String(written[0][0]), COMMENTED);
+  assert.deepEqual(written.slice(1), [["data: B\n\n", "utf8"]]);
+});
+
+test("a length that was sent before the middleware ran stays right", async () => {
+  const middleware = expressMiddleware();
+  const app = (req, res) => {
+    for (const [name, value] of Object.entries({ ...STREAM, "content-length": 9 })) res.setHeader(name, value);
+    res.flushHeaders();
+    middleware(req, res, () => res.end("data: A\n\n"));
+  };
+  const { headers, body } = await get(await listen(createServer(app)));
+  assert.equal(headers["content-length"], "9");
+  assert.equal(body, "data: A\n\n");
+});
+
 test("a client that reads slowly still stops the app", async () => {
   let drained;
   const { bytes } = await answerOf(async (_, res) => {
