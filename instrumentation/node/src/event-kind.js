@@ -26,6 +26,9 @@ export const DELTA_PREFIXES = ["conversation.", "interaction.", "response.", "st
 /** The fields of an item that hold its text. */
 export const TEXT_PARTS = ["arguments", "content", "delta", "function", "text", "tool_call_chunks"];
 
+const CHOICE_PARTS = ["delta", "text"];
+const CANDIDATE_PARTS = ["content"];
+
 /** Fields within text parts whose strings are no text. */
 export const SILENT_FIELDS = new Set([
   "annotations", "citation", "citations", "id", "index", "name", "role", "signature", "thoughtSignature", "type",
@@ -41,11 +44,10 @@ const FIRST_FIELD_IS_TYPE = /^\s*\{\s*"type"\s*:\s*"([^"\\]*)"/;
 export function kindOf({ name, data, hasData, isLong }) {
   const item = isLong ? undefined : itemIn(data);
   const type = isLong ? FIRST_FIELD_IS_TYPE.exec(data)?.[1] : item?.type;
-  const types = [name.split("|", 1)[0], typeof type === "string" ? type : ""];
+  const types = [name.includes("|") ? name.split("|", 1)[0] : name, typeof type === "string" ? type : ""];
   if (data === "[DONE]" || types.some((it) => END_TYPES.has(it))) return "end";
   if (!hasData || data === '""' || types.some(isWithoutText)) return "other";
-  const parts = item ? textParts(item) : [];
-  return parts.length === 0 || parts.some(hasText) ? "text" : "other";
+  return item && hasOnlySilentParts(item) ? "other" : "text";
 }
 
 /** @param {string} type */
@@ -54,25 +56,34 @@ function isWithoutText(type) {
   return NO_TEXT_TYPES.has(type) || (!isDelta && DELTA_PREFIXES.some((prefix) => type.startsWith(prefix)));
 }
 
-/** @param {Record<string, any>} item @returns {unknown[]} */
-function textParts(item) {
-  const named = TEXT_PARTS.filter((field) => field in item).map((field) => item[field]);
-  return [...named, ...partsIn(item.choices, ["delta", "text"]), ...partsIn(item.candidates, ["content"])];
-}
-
-/** @param {unknown} list @param {string[]} fields @returns {unknown[]} */
-function partsIn(list, fields) {
-  if (!Array.isArray(list)) return [];
-  const parts = list.flatMap((it) => fields.filter((field) => isObject(it) && field in it).map((field) => it[field]));
-  // An empty list is a part without text.
-  return list.length === 0 ? [undefined] : parts;
+/**
+ * Whether an item has text parts, and none of them has text. Loops: each event of each stream comes here.
+ * @param {Record<string, any>} item
+ */
+function hasOnlySilentParts(item) {
+  let parts = 0;
+  const choices = [item.choices, CHOICE_PARTS];
+  const candidates = [item.candidates, CANDIDATE_PARTS];
+  for (const [list, fields] of [[[item], TEXT_PARTS], choices, candidates]) {
+    if (!Array.isArray(list)) continue;
+    // An empty list is a part without text.
+    if (list.length === 0) parts++;
+    for (const element of list) {
+      for (const field of isObject(element) ? fields : []) {
+        if (!(field in element)) continue;
+        if (hasText(element[field])) return false;
+        parts++;
+      }
+    }
+  }
+  return parts > 0;
 }
 
 /** Whether there is a string that is not empty, at any depth. @param {unknown} value @returns {boolean} */
 function hasText(value) {
   if (typeof value === "string") return value !== "";
   if (Array.isArray(value)) return value.some(hasText);
-  return isObject(value) && Object.entries(value).some(([field, it]) => !SILENT_FIELDS.has(field) && hasText(it));
+  return isObject(value) && Object.keys(value).some((field) => !SILENT_FIELDS.has(field) && hasText(value[field]));
 }
 
 /** The object that a JSON text is, or that its array begins with. @param {string} text */

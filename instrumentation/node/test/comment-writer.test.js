@@ -19,7 +19,7 @@ test("an id line behind a byte order mark is an id line", () => {
   assert.equal(commented([first, second]), `${first}${comment({ ttft_ms: 2 })}\n${second}`);
 });
 
-test("data behind a byte order mark is data, and text behind it text", () => {
+test("fields behind a byte order mark are fields", () => {
   assert.equal(commented(["\ufeffdata:\n\n"]), "\ufeffdata:\n\n");
   assert.equal(commented([`\ufeff: ${"x".repeat(20_000)}\ndata:\n\n`]).includes("llm-rum"), false);
   assert.equal(commented(["\ufeffevent: ping\ndata: A\n\n"]), "\ufeffevent: ping\ndata: A\n\n");
@@ -58,7 +58,7 @@ test("a long event has data only if one of its lines has", () => {
   assert.equal(commented([ping, `${long}data:\n\n`]).includes("llm-rum"), false);
 });
 
-test("a long event's name counts only if it is whole in what is kept", () => {
+test("a long event's name counts only if it is kept whole", () => {
   const name = (kept) => `: ${"x".repeat(16_384 - kept - 3)}\nevent: pingpong\ndata: A\n\n`;
   // The kept bytes end behind `event: ping`.
   assert.match(commented([name("event: ping".length)]), /ttft_ms/);
@@ -79,7 +79,7 @@ test("a comment waits for a byte, not for an empty chunk", () => {
   assert.equal(commented(["data: A", "\r\n\r", "", "\n"]), `data: A\r\n\r\n${comment({ ttft_ms: 2 })}\r\n\r\n`);
 });
 
-test("an end event in pieces with lone returns gets its late comment", () => {
+test("an end event in pieces gets a comment behind lone returns", () => {
   const events = ["data: A\r\r", "data: B\r\r", "data: [DONE", "]\r\r"];
   const body = commented(events);
   assert.equal(body, `${comment({ ttft_ms: 1 })}\r\r${events.join("")}${comment({ generation_ms: 1 })}\r\r`);

@@ -177,8 +177,11 @@ test("other clients get every byte of HTTP as without it", async () => {
   assert.notEqual(await rawAnswer(port, ["origin: null"]), await rawAnswer(plain, ["origin: null"]));
 });
 
-for (const isFirst of [true, false])
-  test(`compression ${isFirst ? "outside compresses comments" : "inside is left alone"}`, async () => {
+for (const [place, isFirst] of [
+  ["outside", true],
+  ["inside", false],
+])
+  test(`compression ${place} gets what it should`, async () => {
     const app = express();
     const used = [compression({ threshold: 0 }), expressMiddleware()];
     app.use(isFirst ? used : used.reverse());
