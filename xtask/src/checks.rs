@@ -37,6 +37,11 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     tools::python_packages(root)?;
     checks.took("tools", start.elapsed());
     fast(root, &mut checks);
+    checks.stage(&format!("{NODE_MIDDLEWARE}: tests"), || {
+        let folder = root.join(NODE_MIDDLEWARE);
+        tools::npm_packages(&folder)?;
+        tools::npm_script(&folder, "test")
+    });
     checks.stage("documentation", || {
         run(cargo(root, &["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"])
             .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
@@ -82,8 +87,8 @@ fn fast(root: &Path, checks: &mut Checks) {
         })
     });
     checks.stage("generated files", || generate(root, &["--check"]));
-    checks.stage("pages: types", || {
-        PAGES.iter().try_for_each(|folder| {
+    checks.stage("JavaScript: types", || {
+        TYPED_PACKAGES.iter().try_for_each(|folder| {
             let folder = root.join(folder);
             tools::npm_packages(&folder)?;
             tools::npm_script(&folder, "check")
@@ -276,7 +281,9 @@ const MOST_TIMES: usize = 30;
 const MOST_LINES: usize = 40;
 /// What the parser of server-sent events is tested against.
 const ORACLE: &str = "probe-core/tests/oracle";
-const PAGES: [&str; 3] = ["probe-wasm", "www", "demo-site/web"];
+/// It runs on servers: its tests need nothing that is built.
+const NODE_MIDDLEWARE: &str = "instrumentation/node";
+const TYPED_PACKAGES: [&str; 4] = ["probe-wasm", "www", "demo-site/web", NODE_MIDDLEWARE];
 /// The demo page is tested by the journeys through it.
 const TESTED_PAGES: [&str; 2] = ["probe-wasm", "www"];
 

@@ -21,7 +21,7 @@ struct Layers {
     order: &'static str,
 }
 
-const LAYERS: [Layers; 4] = [
+const LAYERS: [Layers; 5] = [
     Layers {
         folder: "collector/src",
         order: "main healthcheck lib fuzzing cli server export api notify slo stats store rows aggregate ingest journal \
@@ -33,6 +33,11 @@ const LAYERS: [Layers; 4] = [
                 event_numbers json text_kinds field_values time utf8 work_counter build_variant absent",
     },
     Layers { folder: "probe-wasm/js", order: "entry development extensions page watcher session tap" },
+    Layers {
+        folder: "instrumentation/node/src",
+        order: "index express fastify web node-response comment-writer event-kind event-splitter eligibility marks \
+                faults async-local-storage-node async-local-storage-other",
+    },
     Layers {
         folder: "www/src",
         order: "main app panels stream charts polling state ui url filters metric format theme time-zone api style",
