@@ -41,8 +41,10 @@ function watch(argument) {
 
 /** A request, SvelteKit's or Remix's event with one, or a context of Hono. @param {any} argument */
 function requestOf(argument) {
-  const found = [argument, argument?.request, argument?.req?.raw];
-  return found.find((it) => typeof it?.headers?.get === "function");
+  const isRequest = (/** @type {any} */ it) => typeof it?.headers?.get === "function";
+  // First as it is: a request of Next.js's edge runtime throws when it is asked for its `request`.
+  if (isRequest(argument)) return argument;
+  return [argument?.request, argument?.req?.raw].find(isRequest);
 }
 
 /** The response with comments in its body, or itself. @param {any} response @param {Watched} watched */

@@ -55,6 +55,9 @@ test("the request is found in what frameworks pass", async () => {
     const response = withLlmRum(() => stream(once("data: A\n\n")))(argument);
     assert.match(await response.text(), /^: llm-rum /);
   }
+  const guarded = new Request(ADDRESS, BROWSER);
+  Object.defineProperty(guarded, "request", { get: () => assert.fail("as in Next.js's edge runtime") });
+  assert.match(await withLlmRum(() => stream(once("data: A\n\n")))(guarded).text(), /^: llm-rum /);
   const none = stream(once("data: A\n\n"));
   for (const argument of [undefined, null, {}, "text"]) assert.equal(withLlmRum(() => none)(argument), none);
 });
