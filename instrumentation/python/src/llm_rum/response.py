@@ -1,0 +1,59 @@
+"""Decides which responses get comments, and keeps faults of this package away from them."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Optional, Tuple
+
+from .comments import CommentWriter
+from .faults import log_once
+from .marks import Marks
+
+Clock = Callable[[], float]
+"""The seconds of a clock that never goes back."""
+
+BROWSER_HEADERS = ("sec-fetch-site", "origin")
+"""Only browsers send these. ``Sec-Fetch-Mode`` is not among them: the ``fetch`` of Node.js sends it, too."""
+
+
+class Response:
+    """The response to a browser. Until ``start`` has found a stream of events, the body passes unchanged."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.marks = Marks()
+        self._clock = clock
+        self._arrival = clock()
+        self._writer: Optional[CommentWriter] = None
+
+    def start(self, status: int, headers: Iterable[Tuple[str, str]]) -> bool:
+        """Whether this response gets comments. Then its length changes."""
+        self._writer = None
+        fields = {name.lower(): value.strip().lower() for name, value in headers}
+        content_type = fields.get("content-type", "").split(";")[0].strip()
+        is_identity = fields.get("content-encoding", "identity") in ("", "identity")
+        if status == 200 and content_type == "text/event-stream" and is_identity:
+            self._writer = CommentWriter(self._arrival, self.marks)
+        return self._writer is not None
+
+    def feed(self, chunk: bytes) -> bytes:
+        """The chunk as it is to be sent."""
+        if self._writer is None:
+            return chunk
+        try:
+            # Frameworks also send `memoryview`.
+            return self._writer.feed(chunk if isinstance(chunk, bytes) else bytes(chunk), self._clock())
+        except Exception:
+            return self._fail(chunk)
+
+    def end(self) -> bytes:
+        """What follows the last chunk."""
+        if self._writer is None:
+            return b""
+        try:
+            return self._writer.end()
+        except Exception:
+            return self._fail(b"")
+
+    def _fail(self, chunk: bytes) -> bytes:
+        self._writer = None
+        log_once("no comment in this stream because of a fault in llm_rum", is_exception=True)
+        return chunk
