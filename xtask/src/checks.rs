@@ -35,6 +35,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     tools::programs(&[tools::PROMETHEUS, tools::NGINX, tools::SYSTEMD, tools::FAKETIME])?;
     tools::browsers(root)?;
     tools::python_packages(root)?;
+    let python = tools::middleware_packages(root)?;
     checks.took("tools", start.elapsed());
     fast(root, &mut checks);
     checks.stage(&format!("{NODE_MIDDLEWARE}: tests"), || {
@@ -46,6 +47,9 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         run(cargo(root, &["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"])
             .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
     });
+    let middleware = |program: &str| python_program(root, &python.join(program));
+    checks.stage("Python middleware: types", || run(&mut middleware("mypy")));
+    checks.tests("Python middleware", middleware("pytest").arg("-q"));
     let built = checks.stage("build", || artefacts::build(root));
     // Without the artefacts every journey would fail with the same reason: one failure says it.
     if built {
@@ -153,7 +157,7 @@ impl Checks {
         result.is_ok()
     }
 
-    /// Runs a cargo test command and adds up what its runners say.
+    /// Runs a command of cargo or pytest and adds up what its runners say.
     fn tests(&mut self, name: &str, command: &mut Command) {
         let start = Instant::now();
         let counted = counted(command, &mut self.tests, &mut self.said);
@@ -222,14 +226,14 @@ fn last(said: &[String]) -> impl Iterator<Item = &String> {
     heading.iter().chain(&lines[reason.max(lines.len().saturating_sub(MOST_LINES))..])
 }
 
-/// Passes the runners' output through, and sums their `test result:` lines. Where they run one test at a
+/// Passes the runners' output through, and sums the tests that passed and failed. Where they run one test at a
 /// time and name each, adds how long it took; and what those that fail have `said`.
 fn counted(
     command: &mut Command,
     tests: &mut Vec<(String, Duration)>,
     said: &mut Vec<Vec<String>>,
 ) -> Result<(u64, u64, bool)> {
-    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start the tests")?;
     let output = child.stdout.take().context("stdout is piped")?;
     let (mut passed, mut failed) = (0, 0);
     let mut begun = Instant::now();
@@ -251,7 +255,11 @@ fn counted(
         } else if in_failures && let Some(lines) = said.last_mut() {
             lines.push(line.clone());
         }
-        if let Some(result) = line.strip_prefix("test result: ") {
+        // Pytest names each test that failed once more at its end.
+        if !in_failures && line.starts_with("FAILED ") {
+            said.push(vec![line.clone()]);
+        }
+        if let Some(result) = line.strip_prefix("test result: ").or_else(|| pytest_result(&line)) {
             passed += number_before(result, " passed");
             failed += number_before(result, " failed");
         }
@@ -259,9 +267,24 @@ fn counted(
     Ok((passed, failed, child.wait()?.success()))
 }
 
+/// The counts in the last line of pytest: `1 failed, 2 passed in 0.30s`.
+fn pytest_result(line: &str) -> Option<&str> {
+    let (counts, time) = line.rsplit_once(" in ")?;
+    let is_count = |part: &str| part.split_once(' ').is_some_and(|(number, _)| number.parse::<u64>().is_ok());
+    let is_time = time.starts_with(|first: char| first.is_ascii_digit()) && time.ends_with(['s', ')']);
+    (is_time && counts.split(", ").all(is_count)).then_some(counts)
+}
+
 fn number_before(line: &str, word: &str) -> u64 {
     let before = line.split(word).next().unwrap_or_default();
     before.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// A program of the middleware's environment, which writes nothing beside the sources.
+fn python_program(root: &Path, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root.join("instrumentation/python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command
 }
 
 fn cargo(root: &Path, arguments: &[&str]) -> Command {
@@ -300,6 +323,19 @@ mod tests {
         let (passed, failed, _) = counted(Command::new("printf").arg(runner), &mut tests, &mut said)?;
         assert_eq!((passed, failed, tests.len()), (1, 1, 2));
         assert_eq!(said, [["---- bad stdout ----", "Error: one of three", ""]]);
+        Ok(())
+    }
+
+    #[test]
+    fn tests_of_pytest_are_counted() -> Result<()> {
+        let runner =
+            "..F\n====\nFAILED tests/test_a.py::test_a - assert 1 in 2s\n1 failed, 2 passed in 0.30s\n";
+        let (mut tests, mut said) = (Vec::new(), Vec::new());
+        let (passed, failed, _) = counted(Command::new("printf").arg(runner), &mut tests, &mut said)?;
+        assert_eq!((passed, failed), (2, 1));
+        assert_eq!(said, [["FAILED tests/test_a.py::test_a - assert 1 in 2s"]]);
+        assert_eq!(pytest_result("901 passed in 61.17s (0:01:01)"), Some("901 passed"));
+        assert_eq!(pytest_result("passed in 2s"), None);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod markdown;
 pub(crate) mod requirements;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,15 +42,15 @@ const RETIRED: [(&str, &str); 27] = [
     ("under_way", "in_flight"),
 ];
 
-/// Every test whose name is longer than it may be: in Rust, in JavaScript, and of the conformance suite.
+/// Every test whose name is longer than it may be: in Rust, Python and JavaScript, and of the conformance suite.
 pub(crate) fn long_test_names(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for file in files(root, &["rs", "js", "mjs", "ts", "tsx"])? {
+    for file in files(root, &["rs", "py", "js", "mjs", "ts", "tsx"])? {
         let text = read(&file)?;
-        let names = if file.extension().is_some_and(|it| it == "rs") {
-            rust_tests(&text)
-        } else {
-            script_tests(&text)
+        let names = match file.extension().and_then(OsStr::to_str) {
+            Some("rs") => rust_tests(&text),
+            Some("py") => python_tests(&text),
+            _ => script_tests(&text),
         };
         for (line, name) in names {
             let length = name.chars().count();
@@ -95,6 +96,14 @@ fn rust_tests(text: &str) -> Vec<(usize, &str)> {
         }
     }
     found
+}
+
+/// Line and name of each function that pytest takes for a test.
+fn python_tests(text: &str) -> Vec<(usize, &str)> {
+    let names = text.lines().map(|line| line.trim_start().trim_start_matches("async ").strip_prefix("def "));
+    let names = names.map(|rest| rest.and_then(|rest| rest.split('(').next()));
+    let tests = names.enumerate().filter_map(|(at, name)| Some((at + 1, name?)));
+    tests.filter(|(_, name)| name.starts_with("test_")).collect()
 }
 
 /// Line and name of each call of `test`, `it` or `check` whose first argument is a text.
@@ -143,6 +152,13 @@ mod tests {
         let text = "#[test]\nfn one() {}\n#[tokio::test(start_paused = true)]\n#[expect(x)]\nasync fn two() {}\n\
             fn no_test() {}\n";
         assert_eq!(rust_tests(text), [(2, "one"), (5, "two")]);
+    }
+
+    #[test]
+    fn test_names_are_found_in_python() {
+        let text = "def test_one() -> None:\n    pass\n\n\nclass Two:\n    async def test_two(self): ...\n\n\n\
+            def latest(): test(\"no\")\n";
+        assert_eq!(python_tests(text), [(1, "test_one"), (6, "test_two")]);
     }
 
     #[test]

@@ -105,22 +105,37 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<()> {
 
 /// Puts the Python packages that the journeys run under `target/python`, unless they are there.
 pub(crate) fn python_packages(root: &Path) -> Result<()> {
-    let folder = root.join("target/python");
+    python_environment(&root.join("target/python"), &PYTHON_PACKAGES)
+}
+
+/// Puts the packages that the tests of the Python middleware need under `target/python-middleware`, unless they are
+/// there. Gives back the folder of their programs.
+pub(crate) fn middleware_packages(root: &Path) -> Result<PathBuf> {
+    let list = root.join("instrumentation/python/requirements-test.txt");
+    let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+    let packages: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let folder = root.join("target/python-middleware");
+    python_environment(&folder, &packages)?;
+    Ok(folder.join("bin"))
+}
+
+/// Makes an environment of Python with exactly these packages, unless it is there.
+fn python_environment(folder: &Path, packages: &[&str]) -> Result<()> {
     let marker = folder.join(".installed");
-    if fs::read_to_string(&marker).is_ok_and(|installed| installed == PYTHON_PACKAGES.join(" ")) {
+    let wanted = packages.join(" ");
+    if fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
     programs(&[PYTHON])?;
-    let make = || run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
+    let make = || run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder));
     if make().is_err() {
         // Debian's python3 comes without it.
         install(&["python3-venv"])?;
         make()?;
     }
     let pip = folder.join("bin/pip");
-    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(PYTHON_PACKAGES))?;
-    fs::write(&marker, PYTHON_PACKAGES.join(" "))
-        .with_context(|| format!("cannot write {}", marker.display()))
+    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(packages))?;
+    fs::write(&marker, wanted).with_context(|| format!("cannot write {}", marker.display()))
 }
 
 fn install(packages: &[&str]) -> Result<()> {
