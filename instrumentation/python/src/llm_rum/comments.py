@@ -101,4 +101,5 @@ class CommentWriter:
         return b": llm-rum " + text + (line_end if self._events.has_id else line_end * 2)
 
 
-_MOST_UNPARSED = 16
+# Fewer than one chunk in a hundred waits for an event to be parsed. They take about 40 kB.
+_MOST_UNPARSED = 128
