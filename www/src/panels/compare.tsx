@@ -161,6 +161,7 @@ function NoServerTiming({ streams }: { streams: number }) {
               <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
             </pre>
           </li>
+          <li>Python and Node: the middleware writes it.</li>
           <li>llama.cpp and Ollama: their streams include it already.</li>
         </ul>
       </div>
