@@ -47,7 +47,8 @@ const READ_STREAMS: &str = "
     const headers = { 'content-type': 'application/json' };
     for (const path of ['v1/chat/completions', 'api/chat']) {
         const ended = new Promise(resolve => probe.onStreamEnd(resolve));
-        await (await ask('/llm/stall/' + path, { method: 'POST', headers, body })).text();
+        const reader = (await ask('/llm/stall/' + path, { method: 'POST', headers, body })).body.getReader();
+        while (!(await reader.read()).done);
         await ended;
     }
     await probe.flush();";
