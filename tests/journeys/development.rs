@@ -39,7 +39,7 @@ const READ_STREAMS: &str = "
     const collector = args[0];
     window.llmRum?.probe?.stop();
     for (const options of [
-        { collector, site: 'nobody', usCase: 'chat' },
+        { collector, site: 'wrong', usCase: 'chat' },
         { collector, site: 'demo', variant: 'short', attributes: { plan: 'pro' }, debug: true },
     ]) {
         const probe = start({ patchFetch: false, ...options });
