@@ -1,11 +1,11 @@
 //! Facts that the app names, such as the plan of the user: short identifiers by key.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Most attributes of a site, and so of a stream.
+/// Maximum number of attributes of a site, and so of a stream.
 pub const MAX_ATTRIBUTES: usize = 5;
 
 /// Longest key and longest value of an attribute, in bytes.
@@ -22,7 +22,7 @@ impl Attributes {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Whether there is none.
+    /// Whether the stream has no attribute.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -71,7 +71,7 @@ pub fn is_attribute_value(value: &str) -> bool {
 /// Enough for a date.
 const MOST_DIGITS: usize = 8;
 
-/// Further ones of a report are dropped without being read.
+/// Maximum number of attributes that are read of one report; the rest is skipped.
 const MOST_READ: usize = 64;
 
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Attributes {
@@ -90,113 +90,52 @@ impl Serialize for Attributes {
 
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AttributesVisitor)
+        Ok(match Sent::deserialize(deserializer)? {
+            Sent::Object(pairs) => {
+                pairs.into_iter().take(MOST_READ).map(|(key, value)| (key, value.into_text())).collect()
+            }
+            Sent::Tag(text) => {
+                let pairs = text.split_whitespace().take(MOST_READ);
+                pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect()
+            }
+            Sent::Nothing(()) => Self::default(),
+            Sent::Other(_) => [("", "")].into_iter().collect(),
+        })
     }
 }
 
-/// Accepts an object, or the text of a tag such as `plan=pro tier=gold`. Nothing else is an attribute, and nothing is an
-/// error: a mistake in the app must not cost the report.
-struct AttributesVisitor;
+/// What a page sends. Every JSON is accepted, because a mistake of the app must not cost the report.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Sent {
+    Object(BTreeMap<String, Scalar>),
+    /// The text of a tag, such as `plan=pro tier=gold`.
+    Tag(String),
+    Nothing(()),
+    /// Becomes a pair that no attribute can be, so that it is dropped and counted.
+    Other(IgnoredAny),
+}
 
-impl<'de> Visitor<'de> for AttributesVisitor {
-    type Value = Attributes;
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Text(String),
+    Flag(bool),
+    Integer(i64),
+    Number(f64),
+    Other(IgnoredAny),
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with short texts")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
-        let mut attributes = Attributes::default();
-        while attributes.0.len() < MOST_READ
-            && let Some((key, Scalar(value))) = map.next_entry()?
-        {
-            attributes.insert(key, value);
+impl Scalar {
+    /// The value as text. Empty for a list or an object, so that no attribute can have it.
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Flag(flag) => flag.to_string(),
+            Self::Integer(number) => number.to_string(),
+            Self::Number(number) => number.to_string(),
+            Self::Other(_) => String::new(),
         }
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(attributes)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Attributes, E> {
-        let pairs = text.split_whitespace().take(MOST_READ);
-        Ok(pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Attributes, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Attributes::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Attributes, E> {
-        Ok(Attributes::default())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Attributes, E> {
-        Ok(Attributes::default())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Attributes, E> {
-        Ok(Attributes::default())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Attributes, E> {
-        Ok(Attributes::default())
-    }
-
-    fn visit_unit<E>(self) -> Result<Attributes, E> {
-        Ok(Attributes::default())
-    }
-}
-
-/// A text, a number or a flag, as text. Anything else is an empty text, which no attribute may be.
-struct Scalar(String);
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor)
-    }
-}
-
-struct ScalarVisitor;
-
-impl<'de> Visitor<'de> for ScalarVisitor {
-    type Value = Scalar;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a short text")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
-        Ok(Scalar(text.to_owned()))
-    }
-
-    fn visit_bool<E>(self, flag: bool) -> Result<Scalar, E> {
-        Ok(Scalar(flag.to_string()))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Scalar, E> {
-        Ok(Scalar(String::new()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar(String::new()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar(String::new()))
     }
 }
 
@@ -257,8 +196,11 @@ mod tests {
 
     #[test]
     fn no_json_is_an_error() {
-        for json in ["null", "7", "-7", "1.5", "true", "[{}]", "\"\"", "{}"] {
+        for json in ["null", "\"\"", "{}"] {
             assert_eq!(parsed(json), [], "{json}");
+        }
+        for json in ["7", "-7", "1.5", "true", "[{}]", "[]"] {
+            assert_eq!(parsed(json), pairs(&[("", "")]), "{json}");
         }
         let odd = r#"{"a":{"b":[1]},"b":[{"c":1}],"c":null,"d":"x","d":"y"}"#;
         assert_eq!(parsed(odd), pairs(&[("a", ""), ("b", ""), ("c", ""), ("d", "y")]));

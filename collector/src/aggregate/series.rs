@@ -61,11 +61,11 @@ pub(crate) struct SeriesIndex {
     labels: Vec<SeriesId>,
     /// For each series, the one without its last known dimension of windows only. Itself if it has none.
     wider: Vec<SeriesId>,
-    /// For each series, the day of its last stream. A series beside these is deleted.
+    /// For each series, the day of its last stream; [`NEVER`] for a deleted series.
     used_day: Vec<i64>,
-    /// Series whose day the store does not know.
+    /// Series whose last stream is of a later day than the store knows.
     newly_used: BTreeSet<SeriesId>,
-    /// Day of the last count of what limits bound. `None`: everything stored counts.
+    /// Day on which the series that count toward limits were last selected. `None`: all stored series count.
     counted_on: Option<i64>,
     /// Whether OTLP needs cumulative statistics by response model and operation. Prometheus merges them.
     splits_cumulative: bool,
@@ -174,7 +174,7 @@ impl SeriesIndex {
         series
     }
 
-    /// Notes a stream of the series on this day, and so of the series that it is a part of.
+    /// Records a stream of the series on this day. It belongs to the wider series, too.
     fn use_on(&mut self, id: SeriesId, day: i64) {
         let mut next = Some(id);
         while let Some(id) = next.take() {
@@ -187,7 +187,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Counts what limits bound anew: only series with streams of the last days.
+    /// Counts the values and series of each site anew: only series with streams of the last days.
     fn count_used(&mut self, day: i64) {
         self.sites.clear();
         self.counted_on = Some(day);
@@ -251,7 +251,7 @@ impl SeriesIndex {
         new.map(|(id, (series, used_day))| (id as SeriesId, series, *used_day))
     }
 
-    /// Series in the store with a later last day than it has.
+    /// Stored series whose last stream is of a later day than the store knows, with that day.
     pub(crate) fn newly_used(&self) -> impl Iterator<Item = (SeriesId, i64)> {
         let stored = self.newly_used.range(..self.stored as SeriesId);
         stored.map(|id| (*id, self.used_day[*id as usize]))
@@ -370,5 +370,5 @@ fn join(scratch: &mut String, values: [&str; Dimension::COUNT]) {
 /// A value without a stream on this many days, the present one included, makes room for others.
 pub(crate) const UNUSED_DAYS: i64 = 3;
 
-/// Day of a deleted series.
+/// Last day of a deleted series.
 const NEVER: i64 = i64::MIN;

@@ -42,8 +42,8 @@ pub(super) struct Differences {
 }
 
 impl Difference {
-    /// The first value minus the second one, of which each lies in its interval: from the ends that are nearest to the
-    /// ends that are farthest apart. That is wider than needed, never too narrow.
+    /// Difference of two values that lie within these intervals. The ends that are farthest apart count, so it is wider
+    /// than needed, never too narrow.
     pub(super) fn of_intervals(now: (f64, f64), before: (f64, f64)) -> Self {
         Self { lower: now.0 - before.1, upper: now.1 - before.0 }
     }

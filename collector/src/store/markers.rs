@@ -20,7 +20,7 @@ pub(crate) struct Marker {
     pub(crate) url: Option<String>,
 }
 
-/// What a marker tells of.
+/// Kind of change or event that a marker records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MarkerKind {

@@ -1,4 +1,4 @@
-//! `llm-rum delete`: after it, nothing tells of the streams of a site, and everything else is as it was.
+//! `llm-rum delete`: no answer and no file has the streams of the site any more, and all other data is as before.
 
 mod interrupted;
 

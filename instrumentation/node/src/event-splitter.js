@@ -2,8 +2,8 @@
 
 /**
  * @typedef {object} Event
- * @property {number} start Its first byte in the chunk that completes it; -1 if no comment can stand there: an earlier
- *   chunk had that byte, or a byte order mark begins with it.
+ * @property {number} start Position of its first byte in the chunk that completes it. -1 if no comment may stand there:
+ *   if the byte was in an earlier chunk, or if a byte order mark begins with it.
  * @property {number} end The byte after its empty line, in the same chunk.
  * @property {string} name Its `event:` field.
  * @property {string} data Of a long event only the part that was kept.

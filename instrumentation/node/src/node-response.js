@@ -119,7 +119,7 @@ function headerPairs(headers) {
   return headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1]]] : []));
 }
 
-/** What Node would send for a chunk; undefined if it is none. @param {unknown} chunk @param {unknown} encoding */
+/** The bytes that Node would send for a chunk; undefined if the value is not a chunk. @param {unknown} chunk @param {unknown} encoding */
 function bytesOf(chunk, encoding) {
   if (typeof chunk === "string") {
     return Buffer.from(chunk, typeof encoding === "string" ? /** @type {BufferEncoding} */ (encoding) : "utf8");

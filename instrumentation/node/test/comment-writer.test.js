@@ -53,7 +53,7 @@ test("a long event has data only if one of its lines has", () => {
     false,
   );
   assert.match(commented([`data: A\n${long}\n`]), /^: llm-rum \{"ttft_ms":1\}/);
-  // Data of an earlier event is none of a later one's.
+  // A later event does not have the data of an earlier one.
   const ping = "event: ping\ndata: A\n\n";
   assert.equal(commented([ping, `${long}data:\n\n`]).includes("llm-rum"), false);
 });

@@ -1,4 +1,4 @@
-// Runs the examples of docs/server-timing-node.md and README.md as they stand there, only on free ports.
+// Runs the examples of docs/server-timing-node.md and README.md unchanged, except that their ports are free ones.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
-// The probe for development: it measures as the other build, and tells the developer's mistakes in the console, each
-// once. With `debug: true`, `data-debug` or `?llm-rum-debug` in the address it also tells each stream that ended.
+// The development build of the probe: it measures the same, and writes each mistake of the app once to the console. With
+// `debug: true`, `data-debug` or `?llm-rum-debug` in the address it also writes a line about each stream that ended.
 
 import { startProbe } from "../page/probe.js";
 import { installTap } from "../tap/install.js";
@@ -50,7 +50,7 @@ function startWatched(options) {
     return startProbe(options);
   } finally {
     if (tap) tap.native_ = native;
-    // Without a tap, or of a user who is not watched.
+    // It is still there without a tap, and if the user is not measured.
     if (window.fetch == watched) window.fetch = native;
   }
 }

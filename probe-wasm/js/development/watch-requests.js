@@ -1,4 +1,4 @@
-// Watches the probe's own requests: an answer that a developer has to know becomes a warning.
+// Watches the probe's own requests, and warns of those that fail or are refused.
 
 /** A fetch that the probe uses in the place of `native`. `warn` gets a sentence. */
 export function watchRequests(native, warn) {

@@ -1,5 +1,5 @@
-// When text arrived: the deltas of a stream in equal steps of time. In the report that is a text of one digit per step,
-// so that a stall, a burst or buffering shows where it happened.
+// The times at which text arrived: the deltas of a stream, counted in equal steps of time. The report has one digit for
+// each step, which shows where a stall, a burst or buffering happened.
 
 import { OPEN } from "../tap/tap-events.js";
 

@@ -696,7 +696,7 @@ export interface Marker {
   url?: string | null;
 }
 
-/** What a marker tells of. */
+/** Kind of change or event that a marker records. */
 export type MarkerKind = "other" | "deploy" | "config" | "incident" | "release";
 
 /** Markers of a range, the oldest first. */
