@@ -84,6 +84,19 @@ impl TestCollector {
         }
     }
 
+    /// Sends a request with these headers.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Answer {
+        let request = Request::builder().method(method).uri(path);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        self.send(request.body(Body::from(body)).unwrap()).await
+    }
+
     /// Asks as the dashboard does.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         let request = Request::get(path).header("host", "127.0.0.1:8787").body(Body::empty()).unwrap();

@@ -48,9 +48,7 @@ async fn send(
     headers: &[(&str, &str)],
     body: String,
 ) -> Answer {
-    let request = Request::builder().method(method).uri(path).header("host", "rum.example");
-    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-    collector.send(request.body(Body::from(body)).unwrap()).await
+    collector.ask(method, path, &[&[("host", "rum.example")], headers].concat(), body).await
 }
 
 const JSON: (&str, &str) = ("content-type", "application/json");

@@ -3,8 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use axum::body::Body;
-use axum::http::{Method, Request};
+use axum::http::Method;
 use collector::Scope;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -30,21 +29,9 @@ fn with_tokens() -> TestCollector {
     })
 }
 
-async fn ask(
-    collector: &TestCollector,
-    method: Method,
-    path: &str,
-    headers: &[(&str, &str)],
-    body: String,
-) -> Answer {
-    let request = Request::builder().method(method).uri(path);
-    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-    collector.send(request.body(Body::from(body)).unwrap()).await
-}
-
 async fn sign_in_with(collector: &TestCollector, token: &str, headers: &[(&str, &str)]) -> Answer {
     let headers = [headers, &[("content-type", "application/json")]].concat();
-    ask(collector, Method::POST, "/v1/session", &headers, json!({ "token": token }).to_string()).await
+    collector.ask(Method::POST, "/v1/session", &headers, json!({ "token": token }).to_string()).await
 }
 
 /// The cookie of a new session, as the browser sends it back.
@@ -58,7 +45,7 @@ async fn sign_in(collector: &TestCollector, token: &str) -> String {
 }
 
 async fn get(collector: &TestCollector, path: &str, cookie: &str) -> Answer {
-    ask(collector, Method::GET, path, &[("host", "rum.example"), ("cookie", cookie)], String::new()).await
+    collector.ask(Method::GET, path, &[("host", "rum.example"), ("cookie", cookie)], String::new()).await
 }
 
 #[tokio::test]
@@ -88,8 +75,7 @@ async fn the_collector_says_who_a_request_comes_from() {
     collector.get("/v1/session").await.refused(401, "unauthorized");
     let authorization = format!("Bearer {LIMITED}");
     let answer =
-        ask(&collector, Method::GET, "/v1/session", &[("authorization", &authorization)], String::new())
-            .await;
+        collector.ask(Method::GET, "/v1/session", &[("authorization", &authorization)], String::new()).await;
     let expected = json!({ "signed_in_by": "token", "name": "team", "sites": ["demo"] });
     assert_eq!(serde_json::from_str::<Value>(&answer.body).unwrap(), expected);
 }
@@ -101,7 +87,7 @@ async fn the_cookie_is_secure_if_the_browser_uses_https() {
     let behind_proxy = [&http[..], &[("x-forwarded-proto", "https")]].concat();
     for (headers, is_secure) in [(&OWN_PAGE[..], true), (&http, false), (&behind_proxy, true)] {
         let signed_in = sign_in_with(&collector, TOKEN, headers).await;
-        let signed_out = ask(&collector, Method::DELETE, "/v1/session", headers, String::new()).await;
+        let signed_out = collector.ask(Method::DELETE, "/v1/session", headers, String::new()).await;
         assert_eq!((signed_in.status.as_u16(), signed_out.status.as_u16()), (200, 204));
         for answer in [&signed_in, &signed_out] {
             let cookie = answer.headers["set-cookie"].to_str().unwrap();
@@ -128,20 +114,20 @@ async fn pages_of_other_origins_sign_nobody_in_or_out() {
         answer.refused(403, "cross_origin");
         assert!(!answer.headers.contains_key("set-cookie"));
         let headers = [headers, &[("cookie", cookie.as_str())]].concat();
-        let answer = ask(&collector, Method::DELETE, "/v1/session", &headers, String::new()).await;
+        let answer = collector.ask(Method::DELETE, "/v1/session", &headers, String::new()).await;
         answer.refused(403, "cross_origin");
         assert!(!answer.headers.contains_key("set-cookie"));
         for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
-            let answer = ask(&collector, method, "/v1/summary", &headers, String::new()).await;
+            let answer = collector.ask(method, "/v1/summary", &headers, String::new()).await;
             answer.refused(403, "cross_origin");
         }
     }
     let own = [&OWN_PAGE[..], &[("cookie", cookie.as_str())]].concat();
-    let answer = ask(&collector, Method::POST, "/v1/summary", &own, String::new()).await;
+    let answer = collector.ask(Method::POST, "/v1/summary", &own, String::new()).await;
     answer.refused(405, "method_not_allowed");
     let authorization = format!("Bearer {TOKEN}");
     let program = [("authorization", authorization.as_str())];
-    let answer = ask(&collector, Method::POST, "/v1/summary", &program, String::new()).await;
+    let answer = collector.ask(Method::POST, "/v1/summary", &program, String::new()).await;
     answer.refused(405, "method_not_allowed");
 }
 
@@ -189,11 +175,11 @@ async fn a_refused_sign_in_repeats_nothing_of_the_token() {
         ),
     ] {
         let headers = [&OWN_PAGE[..], &[content_type]].concat();
-        let answer = ask(&collector, Method::POST, "/v1/session", &headers, body).await;
+        let answer = collector.ask(Method::POST, "/v1/session", &headers, body).await;
         let message = answer.refused(status, code);
         assert!(!message.contains(WRONG) && !answer.headers.contains_key("set-cookie"), "{message}");
     }
-    let asked = ask(&collector, Method::PUT, "/v1/session", &OWN_PAGE, String::new()).await;
+    let asked = collector.ask(Method::PUT, "/v1/session", &OWN_PAGE, String::new()).await;
     asked.refused(405, "method_not_allowed");
     let in_address = format!("/v1/summary?token={TOKEN}");
     get(&collector, &in_address, "").await.refused(401, "unauthorized");
