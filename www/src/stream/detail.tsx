@@ -133,7 +133,7 @@ function Report({ report }: { report: StreamReport }) {
       </p>
       <p class="lead">{streamSummary(report)}</p>
       <p>
-        <button type="button" class="more small" onClick={() => setFilters(filtersOfKind(report))} data-like-this>
+        <button type="button" class="more small" onClick={() => setFilters(filtersOfKind(report))}>
           Streams like this one
         </button>
       </p>
