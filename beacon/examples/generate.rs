@@ -37,11 +37,6 @@ fn replaced(old: &str, begin: &str, end: &str, text: &str) -> Option<String> {
     Some(format!("{before}{begin}\n{text}{end}{after}"))
 }
 
-/// The collector sets the others.
-fn is_sent(field: &Field) -> bool {
-    !matches!(field.rule, Rule::Collector)
-}
-
 /// The report and the types it uses.
 fn types() -> String {
     let mut text = String::new();
@@ -59,7 +54,7 @@ fn types() -> String {
         "/** What the probe reports of one stream. Durations are milliseconds since the request. */\n",
     );
     text.push_str("export interface StreamReport {\n");
-    for field in StreamReport::FIELDS.iter().filter(|field| is_sent(field)) {
+    for field in StreamReport::FIELDS.iter().filter(|field| !field.is_set_by_collector()) {
         property(&mut text, field, "  ");
     }
     text.push_str("}\n");
@@ -121,8 +116,9 @@ fn comment(text: &str, indent: &str) -> String {
 
 /// The fields that take the same values, a row each.
 fn limits() -> String {
-    rows("| fields | may be |\n| --- | --- |\n", |field| {
-        Some(may_be(field.rule)).filter(|text| !text.is_empty())
+    rows("| fields | may be |\n| --- | --- |\n", |field| match field.rule {
+        Rule::Group(_) => Some("ignored: only the backend may send it".to_owned()),
+        rule => Some(may_be(rule)),
     })
 }
 
@@ -145,12 +141,12 @@ fn rows(head: &str, text_of: impl Fn(&Field) -> Option<String>) -> String {
     head.to_owned() + &rows.collect::<String>()
 }
 
-/// Every field that holds a value, with its path.
+/// Every field that holds a value or that the collector sets, with its path.
 fn each(fields: &'static [Field], outer: &str, visit: &mut dyn FnMut(&str, &'static Field)) {
     for field in fields {
         let path = format!("{outer}{}", field.name);
         match field.rule {
-            Rule::Group(inner) => each(inner, &format!("{path}."), visit),
+            Rule::Group(inner) if !field.is_set_by_collector() => each(inner, &format!("{path}."), visit),
             _ => visit(&path, field),
         }
     }

@@ -9,7 +9,7 @@ use crate::defect::Defects;
 use crate::histogram::Histogram;
 use crate::name_shape::NameShape;
 use crate::outcome::Outcome;
-use crate::words::{Observed, Protocol, ServerStart};
+use crate::words::{LayerEnd, Observed, Protocol, ServerStart};
 
 /// A field of a report or of a group in it.
 #[derive(Debug)]
@@ -26,8 +26,21 @@ pub struct Field {
     pub rule: Rule,
     /// Fields with times that must not be later than this one.
     pub after: &'static [&'static str],
-    /// Information about a person in the field and the reason to send it, for `docs/privacy.md`.
+    /// Information about a person in the field and the reason to send it, for `docs/privacy.md`. A group has this only
+    /// if the collector sets it as a whole.
     pub privacy: &'static str,
+}
+
+impl Field {
+    /// The collector sets it, and ignores it when a page sends it.
+    #[must_use]
+    pub const fn is_set_by_collector(&self) -> bool {
+        match self.rule {
+            Rule::Collector => true,
+            Rule::Group(_) => !self.privacy.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// The values that a field accepts.
@@ -196,6 +209,7 @@ values! {
     Outcome: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
     Observed: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
     ServerStart: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
+    LayerEnd: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
     Protocol: |value| Some(Value::Text(value.as_str())), NewValue::Text(word) => Self::from_word(word);
     Histogram: |value| Some(Value::Histogram(value)), NewValue::Histogram(histogram) => Some(histogram);
     Defects: |value| Some(Value::Defects(value)), NewValue::Defects(defects) => Some(defects);
@@ -330,6 +344,8 @@ pub(crate) const MAX_EVENTS: u64 = 10_000_000;
 pub(crate) const MAX_BYTES: u64 = 1 << 40;
 /// Limit for the memory of a Wasm module: 4 GiB.
 pub(crate) const MAX_MEMORY_BYTES: u64 = 1 << 32;
+/// Limit for the facts of one stream: five layers with ten values each.
+pub(crate) const MAX_FACTS: u64 = 63;
 /// Limit for tokens.
 pub(crate) const MAX_TOKENS: u64 = 1_000_000_000;
 /// Longest duration: 24 hours.

@@ -12,7 +12,7 @@ use crate::attributes::Attributes;
 use crate::defect::{Defect, Defects};
 use crate::histogram::Histogram;
 use crate::outcome::Outcome;
-use crate::words::{Observed, Protocol, ServerStart};
+use crate::words::{LayerEnd, Observed, Protocol, ServerStart};
 
 /// A struct with a binary form.
 pub trait Record: Sized {
@@ -110,6 +110,7 @@ written_as! {
     Outcome: Text, |value, into| put_text(value.as_str(), into), |Text(word)| Self::from_word(&word);
     Observed: u64, |value, into| put_number(*value as u64, into), |value| Self::ALL.get(value as usize).copied();
     ServerStart: Text, |value, into| put_text(value.as_str(), into), |Text(word)| Self::from_word(&word);
+    LayerEnd: Text, |value, into| put_text(value.as_str(), into), |Text(word)| Self::from_word(&word);
     Protocol: Text, |value, into| put_text(value.as_str(), into), |Text(word)| Self::from_word(&word);
 }
 

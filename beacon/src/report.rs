@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_TOKENS, Rule, fields};
+use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_FACTS, MAX_TOKENS, Rule, fields};
 use crate::mark::MARKS;
-use crate::words::{Observed, ServerStart};
+use crate::words::{LayerEnd, Observed, ServerStart};
 use crate::{Attributes, Defects, Histogram, Mark, NameShape, Outcome, PageLifecycle, ProbeOverhead};
 
 /// The version in [`StreamReport::v`].
@@ -139,6 +139,8 @@ fields! {
             probe_overhead: Option<ProbeOverhead> = 44, Rule::Group(ProbeOverhead::FIELDS), "";
             /// Timing of the same stream as the server measured it.
             server: Option<ServerTiming> = 38, Rule::Group(ServerTiming::FIELDS), "";
+            /// What the layers of the backend sent to the collector about the same stream. Ignored when sent by a page.
+            layers: Option<Layers> = 49, Rule::Group(Layers::FIELDS), LAYER;
             /// The page and the device.
             page: Option<Page> = 39, Rule::Group(Page::FIELDS), "";
             /// Smallest step that the page's clock showed.
@@ -207,6 +209,61 @@ fields! {
             generation_ms: Option<f64> = 5, Rule::Milliseconds, SERVER;
             /// Tokens that the server generated.
             output_tokens: Option<u64> = 6, Rule::Count(MAX_TOKENS), SERVER;
+        }
+    }
+}
+
+fields! {
+    /// Timings of one stream that the backend sent to the collector, by the layer that measured them. The layers from
+    /// outside to inside.
+    pub struct Layers {
+        required {
+        }
+        optional {
+            /// A proxy in front of the app.
+            edge: Option<LayerTiming> = 1, Rule::Group(LayerTiming::FIELDS), "";
+            /// The app that answers the browser.
+            app: Option<LayerTiming> = 2, Rule::Group(LayerTiming::FIELDS), "";
+            /// The app's call of the model.
+            model_call: Option<LayerTiming> = 3, Rule::Group(LayerTiming::FIELDS), "";
+            /// A gateway between the app and the engine.
+            gateway: Option<LayerTiming> = 4, Rule::Group(LayerTiming::FIELDS), "";
+            /// The engine that ran the model.
+            engine: Option<LayerTiming> = 5, Rule::Group(LayerTiming::FIELDS), "";
+            /// How many facts added something. It orders the revisions that they make.
+            facts: u32 = 6, Rule::Count(MAX_FACTS), LAYER;
+        }
+    }
+}
+
+fields! {
+    /// What one layer of the backend measured of a stream. Durations on its own clock, in milliseconds.
+    pub struct LayerTiming {
+        required {
+            /// Program that measured, such as `asgi`, `litellm` or `vllm`.
+            source: Cow<'static, str> = 1, Rule::Name(NameShape::FINISH_REASON), LAYER;
+        }
+        optional {
+            /// The moment from which `ttft_ms` counts. Absent: the beginning of the layer's own work.
+            starts_from: Option<ServerStart> = 2, Rule::Word(ServerStart::WORDS, false), LAYER;
+            /// Time before the request was scheduled.
+            queue_ms: Option<f64> = 3, Rule::Milliseconds, LAYER;
+            /// Time from the start of the prompt's processing to the first token.
+            prefill_ms: Option<f64> = 4, Rule::Milliseconds, LAYER;
+            /// Time to first token.
+            ttft_ms: Option<f64> = 5, Rule::Milliseconds, LAYER;
+            /// First token to last token.
+            generation_ms: Option<f64> = 6, Rule::Milliseconds, LAYER;
+            /// The whole of the layer's work.
+            duration_ms: Option<f64> = 7, Rule::Milliseconds, LAYER;
+            /// Tokens that were generated.
+            output_tokens: Option<u64> = 8, Rule::Count(MAX_TOKENS), LAYER;
+            /// How the work ended.
+            ended: Option<LayerEnd> = 9, Rule::Word(LayerEnd::WORDS, false), LAYER;
+            /// Tokens that were generated after the client had left.
+            tokens_after_gone: Option<u64> = 10, Rule::Count(MAX_TOKENS), LAYER;
+            /// The answer came from a cache of the layer.
+            cached: bool = 11, Rule::Flag, LAYER;
         }
     }
 }
@@ -300,6 +357,7 @@ const TOKENS: &str = "Token counts of the provider.";
 const SPEED: &str = "Speed of the text: one histogram, no list of times.";
 const NETWORK: &str = "Parts of the time before the first byte.";
 const SERVER: &str = "Times and counts that the server reported in the stream.";
+const LAYER: &str = "Times and counts that the backend sent to the collector for the same stream.";
 const CLIENT: &str = "\
     Family of the browser with its major version, family of the system, class of the device. The collector sets them from the user \
     agent, which it does not keep. The probe sends only `tablet`, on an iPad whose user agent is that of a \

@@ -69,6 +69,18 @@ words! {
 }
 
 words! {
+    /// How a layer's work on a stream ended.
+    pub enum LayerEnd {
+        /// The whole answer was sent.
+        Complete = "complete",
+        /// The client left before the end.
+        ClientGone = "client_gone",
+        /// The layer failed.
+        Error = "error",
+    }
+}
+
+words! {
     /// Protocol of a connection, by its ALPN name.
     pub enum Protocol {
         /// HTTP/1.1.

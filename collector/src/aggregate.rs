@@ -14,6 +14,7 @@ pub(crate) mod metric;
 pub(crate) mod operation;
 pub(crate) mod own_edges;
 pub(crate) mod phase;
+pub(crate) mod recent_facts;
 pub(crate) mod row_file;
 pub(crate) mod sampling;
 pub(crate) mod series;

@@ -32,7 +32,7 @@ use proxy::Proxy;
 use rate::Rate;
 use secret::Secret;
 use targets::{OwnTargets, Targets};
-use token::Token;
+use token::{Scope, Token};
 
 /// Everything an operator can choose.
 #[derive(Debug, Clone, Deserialize)]
@@ -79,6 +79,8 @@ pub struct Config {
     pub notify: Vec<Notify>,
     /// Address of the dashboard for links in notifications: `https://rum.example`. Default none: then they have none.
     pub public_url: Option<String>,
+    /// Timings that the backend sends.
+    pub server: ServerTimings,
     /// Source of a beacon's country. Default none: then no beacon has a country.
     pub country: CountryFrom,
 }
@@ -155,6 +157,14 @@ pub enum Temporality {
 pub struct Slo {
     /// Its length: the most recent days, at most `store.history_days`. Default 30.
     pub days: u32,
+}
+
+/// Timings that the backend sends. The routes are open to tokens with the scope `server_timings`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerTimings {
+    /// Seconds that a timing and the report of its stream wait for each other. Default 300.
+    pub wait_seconds: u32,
 }
 
 /// How beacons are stored before the response.
@@ -332,6 +342,12 @@ pub struct Site {
 }
 
 impl Config {
+    /// Whether a token may send timings of the backend.
+    #[must_use]
+    pub fn takes_server_timings(&self) -> bool {
+        self.tokens.iter().any(|token| token.scopes.contains(&Scope::ServerTimings))
+    }
+
     /// Whether readers must show who they are. Otherwise only requests to a loopback host are served.
     #[must_use]
     pub const fn needs_sign_in(&self) -> bool {
@@ -374,6 +390,7 @@ impl Default for Config {
             auth_proxy: AuthProxy::default(),
             settle_after_seconds: 120,
             journal: Journal::default(),
+            server: ServerTimings::default(),
             ingest: Ingest::default(),
             limits: Limits::default(),
             dedupe: Dedupe::default(),
@@ -418,6 +435,12 @@ impl Default for Ingest {
             queue_bytes: 16 * 1024 * 1024,
             notice_seconds: 0,
         }
+    }
+}
+
+impl Default for ServerTimings {
+    fn default() -> Self {
+        Self { wait_seconds: 300 }
     }
 }
 

@@ -32,9 +32,10 @@ use tracing::{error, warn};
 use crate::config::{Config, Sync};
 use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
-use crate::journal::batch::{Batch, Damage, JournaledBatch, unpack};
+use crate::journal::batch::{Batch, Damage, FactBatch, JournaledBatch, unpack};
 use crate::journal::health::Health;
 use crate::journal::segments::Segments;
+use frame::Frame;
 use group_commit::{Entered, Group, GroupQueue};
 use segments::SegmentWriter;
 
@@ -76,6 +77,23 @@ impl Journal {
         Ok((Self { queue, log: Mutex::new(log), counters, health, sync }, damage))
     }
 
+    /// Calls `each` with every intact batch in the files that arrived at `since_ms` or later.
+    pub(crate) fn recent(
+        segments: &Segments,
+        since_ms: i64,
+        mut each: impl FnMut(JournaledBatch),
+    ) -> io::Result<()> {
+        recovery::replay(segments, 0, |position, payload, end| {
+            if frame::received_ms(payload).is_some_and(|received_ms| received_ms >= since_ms)
+                && let Some(batch) = unpack(position, payload, end)
+            {
+                each(batch);
+            }
+            Ok::<_, io::Error>(())
+        })?;
+        Ok(())
+    }
+
     /// Starts the thread that writes waiting batches. It ends after [`close`](Self::close), once no batch
     /// waits any more.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<JoinHandle<()>> {
@@ -89,7 +107,22 @@ impl Journal {
         &self,
         batch: &Batch,
     ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
-        let (lead, answer) = match self.queue.enter(batch.pack()) {
+        self.append_frame(batch.pack())
+    }
+
+    /// The same for facts.
+    pub(crate) fn append_facts(
+        &self,
+        batch: &FactBatch,
+    ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
+        self.append_frame(batch.pack())
+    }
+
+    fn append_frame(
+        &self,
+        frame: Frame,
+    ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
+        let (lead, answer) = match self.queue.enter(frame) {
             Entered::Leads(answer) => (Some(GroupLeader(self)), answer),
             Entered::Waits(answer) => (None, answer),
             Entered::Refused(reason) => return Err(refusal(reason)),

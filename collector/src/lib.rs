@@ -20,6 +20,8 @@ mod http;
 
 mod ingest;
 
+mod server_timing;
+
 mod journal;
 
 mod aggregate;

@@ -2,4 +2,5 @@
 
 pub(crate) mod accepted;
 pub(crate) mod country;
+pub(crate) mod server_fact;
 pub(crate) mod stream_id;

@@ -24,8 +24,8 @@ struct Layers {
 const LAYERS: [Layers; 5] = [
     Layers {
         folder: "collector/src",
-        order: "main healthcheck lib fuzzing cli server export api notify slo stats store rows aggregate ingest journal \
-                http report config time background_thread",
+        order: "main healthcheck lib fuzzing cli server export api notify slo stats store rows aggregate ingest \
+                server_timing journal http report config time background_thread",
     },
     Layers {
         folder: "probe-core/src",

@@ -14,6 +14,7 @@ use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRe
 use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::own_edges::OwnEdges;
+use crate::aggregate::recent_facts::RecentFacts;
 use crate::aggregate::row_file::{RowFile, StoredRowFile};
 use crate::aggregate::sampling::{Sampler, StoredSample};
 use crate::aggregate::series::{CumulativeKey, SeriesIndex};
@@ -21,8 +22,9 @@ use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::WriteBackCache;
 use crate::config::Config;
 use crate::config::targets::Targets;
-use crate::journal::batch::JournaledReport;
+use crate::journal::batch::{JournaledBatch, JournaledReport};
 use crate::journal::segments::RecordLocation;
+use crate::report::server_fact::revision;
 use crate::time::{MINUTE_MS, day_of, minute_of};
 
 /// Earlier state that is no longer in memory: the store and the journal have it.
@@ -39,6 +41,14 @@ pub(crate) trait StoredState {
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error>;
     /// The samples of a site and day, as they were last stored.
     fn samples(&self, site: &str, day: i64) -> Result<Vec<StoredSample>, Self::Error>;
+}
+
+/// Who made a revision of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReportOrigin {
+    Page,
+    /// The collector, which added facts of the backend.
+    Facts,
 }
 
 /// The state behind all counts. One thread owns it.
@@ -66,6 +76,7 @@ pub(crate) struct Aggregator {
     row_file: Option<RowFile>,
     /// Position in the journal up to which everything is counted.
     counted_up_to: u64,
+    recent_facts: RecentFacts,
     pub(crate) counts: Counts,
 }
 
@@ -96,6 +107,7 @@ impl Aggregator {
                 .then_some(config.store.row_file_streams as usize),
             row_file: None,
             counted_up_to: loaded.counted_up_to,
+            recent_facts: RecentFacts::new(config.server.wait_seconds),
             counts: loaded.counts,
             config,
         }
@@ -109,23 +121,48 @@ impl Aggregator {
     /// Counts one report that arrived at `received_ms`, unless it is known already.
     pub(crate) fn add<E: StoredState>(
         &mut self,
+        report: &JournaledReport,
+        received_ms: i64,
+        earlier: &E,
+    ) -> Result<(), E::Error> {
+        self.add_from(ReportOrigin::Page, report, received_ms, earlier)
+    }
+
+    /// The same for a report to which the collector added facts of the backend.
+    pub(crate) fn add_with_facts<E: StoredState>(
+        &mut self,
+        report: &JournaledReport,
+        received_ms: i64,
+        earlier: &E,
+    ) -> Result<(), E::Error> {
+        self.add_from(ReportOrigin::Facts, report, received_ms, earlier)
+    }
+
+    fn add_from<E: StoredState>(
+        &mut self,
+        from: ReportOrigin,
         &JournaledReport { id, country, ref report, at }: &JournaledReport,
         received_ms: i64,
         earlier: &E,
     ) -> Result<(), E::Error> {
+        let rev = revision(report);
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
             None => ReportResult::New,
-            Some(known) if report.rev > known.rev && known.owned_by_peer() => ReportResult::New,
-            Some(known) if report.rev == known.rev => ReportResult::Duplicate,
-            Some(known) if report.rev < known.rev => ReportResult::Stale,
+            Some(known) if rev > known.rev && known.owned_by_peer() => ReportResult::New,
+            Some(known) if rev == known.rev => ReportResult::Duplicate,
+            Some(known) if rev < known.rev => ReportResult::Stale,
             Some(known) => self.retract(&known, earlier)?,
         };
-        self.counts.handled(handled);
+        if from == ReportOrigin::Page {
+            self.counts.handled(handled);
+        }
         if !handled.changes_state() {
             return Ok(());
         }
-        self.counts.dropped(report.dropped.as_ref());
+        if from == ReportOrigin::Page {
+            self.counts.dropped(report.dropped.as_ref());
+        }
         let mut beyond = Vec::new();
         let series = self.series.of(report, country, day_of(received_ms), |kind| beyond.push(kind));
         // A stream counts once per exceeded limit, whichever of its revisions exceeds it.
@@ -137,7 +174,7 @@ impl Aggregator {
         }
         let mut stream = Stream {
             id,
-            rev: report.rev,
+            rev,
             outcome: report.outcome,
             series,
             finalized: None,
@@ -181,6 +218,13 @@ impl Aggregator {
             ..known
         });
         Ok(())
+    }
+
+    /// Keeps the journal from this batch on, if it has facts: a start restores those that still wait.
+    pub(crate) fn keep_facts(&mut self, batch: &JournaledBatch) {
+        if batch.is_of_facts() {
+            self.recent_facts.add(batch.received_ms, batch.position);
+        }
     }
 
     /// Records that everything up to this position in the journal is counted.
@@ -247,9 +291,10 @@ impl Aggregator {
                 .as_ref()
                 .map_or(streams.first(), |stored| stored.file.batch.end_seq.max(streams.first())),
             row_file,
-            needs_journal_from: streams
-                .needs_from()
-                .map_or(self.counted_up_to, |from| from.min(self.counted_up_to)),
+            needs_journal_from: [streams.needs_from(), self.recent_facts.needs_from()]
+                .into_iter()
+                .flatten()
+                .fold(self.counted_up_to, u64::min),
             counted_up_to: self.counted_up_to,
             next_seq: streams.next(),
             revisions: Revisions { streams, finalized: &self.finalized, from: self.unflushed_from },
@@ -262,6 +307,7 @@ impl Aggregator {
         self.series.mark_flushed();
         self.counts.mark_flushed();
         self.samples.mark_flushed(now_ms);
+        self.recent_facts.forget(now_ms);
         if let Some(file) = self.row_file.take() {
             self.write_streams().evict_before(file.batch.end_seq);
         }

@@ -13,6 +13,7 @@ use hashbrown::hash_table::Entry;
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
+use crate::report::server_fact::has_facts;
 use crate::report::stream_id::StreamId;
 use ring_buffer::RingBuffer;
 
@@ -23,6 +24,7 @@ pub(crate) type SeqNo = u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stream {
     pub(crate) id: StreamId,
+    /// As [`revision`](crate::report::server_fact::revision) orders it.
     pub(crate) rev: u32,
     pub(crate) outcome: Outcome,
     pub(crate) series: SeriesId,
@@ -271,7 +273,10 @@ impl StreamRegistry {
     /// Revisions that arrived after `since_ms` and no later than `now_ms`, superseded ones included.
     pub(crate) fn arrived(&self, since_ms: i64, now_ms: i64) -> impl Iterator<Item = &Stream> {
         let newest = self.revisions.from(0).rev();
-        let recent = newest.take_while(move |stream| stream.received_ms > since_ms - OUT_OF_ORDER_MS);
+        // A revision with facts has the arrival of its report.
+        let is_recent =
+            move |stream: &&Stream| stream.received_ms > since_ms - OUT_OF_ORDER_MS || has_facts(stream.rev);
+        let recent = newest.take_while(is_recent);
         recent.filter(move |stream| stream.received_ms > since_ms && stream.received_ms <= now_ms)
     }
 

@@ -84,13 +84,15 @@ pub(crate) enum Kind {
     Access,
     /// Streams that an operator deleted.
     Deleted,
+    /// Facts of the backend, by result.
+    ServerFact,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -106,6 +108,7 @@ impl Kind {
         Self::Notification,
         Self::Access,
         Self::Deleted,
+        Self::ServerFact,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -125,6 +128,7 @@ impl Kind {
             Self::Notification => "notification",
             Self::Access => "access",
             Self::Deleted => "deleted",
+            Self::ServerFact => "server_fact",
         }
     }
 }
@@ -169,8 +173,12 @@ impl Counts {
         Self { all: stored.clone(), stored, ..Self::default() }
     }
 
-    /// Counts a batch in the journal, and the items that it discarded.
-    pub(crate) fn accepted(&mut self, JournaledBatch { reports, discarded, .. }: &JournaledBatch) {
+    /// Counts a batch of a page in the journal, and the items that it discarded.
+    pub(crate) fn accepted(&mut self, batch: &JournaledBatch) {
+        if batch.is_of_facts() {
+            return;
+        }
+        let JournaledBatch { reports, discarded, .. } = batch;
         self.accepted.batches += 1;
         self.accepted.reports += reports.len() as u64;
         let site = reports.first().and_then(|first| first.report.site.as_deref());
@@ -202,6 +210,9 @@ impl Counts {
             self.add(Kind::CountryFile, "", result, count);
         }
         self.add(Kind::Listener, "", REJECTED, counters.take_rejected_listeners());
+        for (result, count) in counters.take_facts() {
+            self.add(Kind::ServerFact, "", result.as_str(), count);
+        }
         for (kind, result, count) in counters.take_notifications() {
             self.add(Kind::Notification, "", &notification_word(kind, result), count);
         }

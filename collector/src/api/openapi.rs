@@ -31,6 +31,8 @@ use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
 use crate::api::health::Ready;
 use crate::http::session_cookie;
+use crate::ingest::server_timings::Taken;
+use crate::server_timing::own_json;
 use crate::store::filter::Filter;
 
 /// Handles the route.
@@ -165,6 +167,7 @@ pub fn document() -> Value {
         paths.insert(route.path.to_owned(), route.openapi(&mut generator));
     }
     paths["/v1/markers"]["post"] = post_marker(&mut generator);
+    paths.insert("/v1/server-timings".to_owned(), server_timings(&mut generator));
     paths.insert("/v1/markers/{id}".to_owned(), delete_marker());
     paths.insert("/v1/streams/{id}".to_owned(), one_stream(&mut generator));
     for (path, format) in
@@ -221,6 +224,20 @@ fn post_marker(generator: &mut SchemaGenerator) -> Value {
         },
         "responses": responses, "security": security(),
     })
+}
+
+fn server_timings(generator: &mut SchemaGenerator) -> Value {
+    let site = json!({ "name": "site", "in": "query", "schema": { "type": "string" } });
+    let fact = schema::<own_json::Fact<'_>>(generator);
+    let body = json!({ "type": "object", "required": ["facts"], "properties": { "facts": { "type": "array", "items": fact } } });
+    let content = json!({ "application/json": { "schema": schema::<Taken>(generator) } });
+    let refusals = ["400", "401", "403", "404", "408", "413", "415", "429"];
+    json!({ "post": {
+        "summary": "Takes timings of single streams from the backend. Needs the scope `server_timings`.",
+        "parameters": [site],
+        "requestBody": { "required": true, "content": { "application/json": { "schema": body } } },
+        "responses": answers(&content, &refusals), "security": security(),
+    } })
 }
 
 fn delete_marker() -> Value {

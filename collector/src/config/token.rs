@@ -32,11 +32,13 @@ pub enum Scope {
     Metrics,
     /// Posting and deleting markers.
     Markers,
+    /// Sending timings of the backend.
+    ServerTimings,
 }
 
 impl Scope {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Metrics, Self::Markers];
+    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Metrics, Self::Markers, Self::ServerTimings];
 
     /// Name in the configuration.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -44,6 +46,7 @@ impl Scope {
             Self::Read => "read",
             Self::Metrics => "metrics",
             Self::Markers => "markers",
+            Self::ServerTimings => "server_timings",
         }
     }
 }

@@ -149,6 +149,7 @@ impl Config {
     fn check_numbers(&self, found: &mut Found) {
         for (field, value) in [
             ("journal.wait_seconds", self.journal.wait_seconds as usize),
+            ("server.wait_seconds", self.server.wait_seconds as usize),
             ("ingest.body_bytes", self.ingest.body_bytes),
             ("ingest.body_seconds", self.ingest.body_seconds as usize),
             ("ingest.head_seconds", self.ingest.head_seconds as usize),

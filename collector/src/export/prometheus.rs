@@ -35,7 +35,7 @@ use crate::aggregate::token_count::TokenCount;
 use crate::api::state::ApiState;
 use crate::config::notify::NotifyKind;
 use crate::config::token::AllowedSites;
-use crate::http::counters::{NotificationResult, PREFLIGHT, SAMPLED_OUT};
+use crate::http::counters::{FactResult, NotificationResult, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::PublishStatus;
@@ -259,7 +259,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 12] {
+    fn own_counts(&self) -> [MetricFamily; 13] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -310,6 +310,11 @@ impl Scrape {
                 names::NOTIFICATIONS,
                 "Attempts to deliver a notification, by kind of receiver and result.",
                 self.notifications(),
+            ),
+            counter(
+                names::SERVER_FACTS,
+                "Timings of single streams that the backend sent, by result.",
+                self.each(Kind::ServerFact, "result", FactResult::ALL.map(FactResult::as_str)),
             ),
             counter(
                 names::ACCESS_REFUSED,

@@ -29,6 +29,15 @@ pub(crate) async fn markers(state: State<Arc<AccessControl>>, request: Request, 
     guard(Scope::Markers, state, request, next).await
 }
 
+/// Middleware of the routes that take timings of the backend.
+pub(crate) async fn server_timings(
+    state: State<Arc<AccessControl>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    guard(Scope::ServerTimings, state, request, next).await
+}
+
 /// Middleware of routes that check access by themselves.
 pub(crate) async fn private(
     State(control): State<Arc<AccessControl>>,

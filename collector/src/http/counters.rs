@@ -30,6 +30,32 @@ impl RequestResult {
     }
 }
 
+/// What became of a fact of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FactResult {
+    /// A stream has it.
+    Matched,
+    /// Its stream had it already, or waited with it already.
+    Duplicate,
+    /// No stream with its id was reported in time.
+    Expired,
+    /// It is not valid.
+    Refused,
+}
+
+impl FactResult {
+    pub(crate) const ALL: [Self; 4] = [Self::Matched, Self::Duplicate, Self::Expired, Self::Refused];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Matched => "matched",
+            Self::Duplicate => "duplicate",
+            Self::Expired => "expired",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// Result of an attempt to deliver a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotificationResult {
@@ -68,6 +94,7 @@ pub(crate) struct RequestCounters {
     /// Index as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     rejected_listeners: AtomicU64,
+    facts: [AtomicU64; FactResult::ALL.len()],
     notifications: [[AtomicU64; NotificationResult::ALL.len()]; NotifyKind::ALL.len()],
     /// Who was refused last.
     pub(crate) recent: RecentRefusals,
@@ -121,6 +148,16 @@ impl RequestCounters {
     /// Counts a live-feed connection that was rejected because the subscriber limit was reached.
     pub(crate) fn listener_rejected(&self) {
         self.rejected_listeners.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn facts(&self, result: FactResult, count: u64) {
+        self.facts[result as usize].fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Facts of the backend since the last call.
+    pub(crate) fn take_facts(&self) -> impl Iterator<Item = (FactResult, u64)> + '_ {
+        let take = |result| (result, self.facts[result as usize].swap(0, Ordering::Relaxed));
+        FactResult::ALL.into_iter().map(take)
     }
 
     pub(crate) fn notification(&self, kind: NotifyKind, result: NotificationResult) {

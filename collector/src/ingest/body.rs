@@ -18,6 +18,23 @@ use crate::config::Ingest;
 use crate::http::client_ip::ClientNetwork;
 use crate::http::error::{ApiError, Reason};
 
+/// Limits of a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyLimits {
+    /// As it arrives.
+    pub(crate) bytes: usize,
+    pub(crate) decompressed_bytes: usize,
+    pub(crate) seconds: u32,
+}
+
+impl BodyLimits {
+    /// Those of a beacon.
+    pub(crate) const fn of_beacon(limits: &Ingest) -> Self {
+        let Ingest { body_bytes, body_seconds, .. } = *limits;
+        Self { bytes: body_bytes, decompressed_bytes: body_bytes, seconds: body_seconds }
+    }
+}
+
 /// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEncoding {
@@ -77,6 +94,17 @@ impl BodyMemory {
         }
     }
 
+    /// For timings of the backend. Their senders have a token, so they share all of it.
+    pub(crate) fn of_server_timings() -> Self {
+        Self {
+            taken: AtomicUsize::new(0),
+            most: SERVER_TIMINGS_BYTES,
+            by_network: Box::default(),
+            most_by_network: SERVER_TIMINGS_BYTES,
+            hasher: RandomState::new(),
+        }
+    }
+
     pub(crate) fn space(&self, network: Option<ClientNetwork>) -> BodyReservation<'_> {
         let slot = |network| &self.by_network[self.hasher.hash_one(network) as usize % NETWORK_SLOTS];
         BodyReservation { room: self, by_network: network.map(slot), bytes: 0 }
@@ -106,10 +134,10 @@ impl Drop for BodyReservation<'_> {
 }
 
 /// Refuses a body whose announced length is over the limit, before any of it is read.
-pub(crate) fn check_length(headers: &HeaderMap, limits: &Ingest) -> Result<(), ApiError> {
+pub(crate) fn check_length(headers: &HeaderMap, limits: BodyLimits) -> Result<(), ApiError> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     match announced {
-        Some(length) if length > limits.body_bytes as u64 => Err(Unread::TooLong.explain(limits)),
+        Some(length) if length > limits.bytes as u64 => Err(Unread::TooLong.explain(limits)),
         _ => Ok(()),
     }
 }
@@ -119,15 +147,15 @@ pub(crate) fn check_length(headers: &HeaderMap, limits: &Ingest) -> Result<(), A
 pub(crate) async fn read<'a>(
     mut body: Body,
     packing: BodyEncoding,
-    limits: &Ingest,
+    limits: BodyLimits,
     mut space: BodyReservation<'a>,
 ) -> Result<(Bytes, BodyReservation<'a>), ApiError> {
-    let deadline = Duration::from_secs(limits.body_seconds.into());
-    let whole = timeout(deadline, read_whole(&mut body, limits.body_bytes, &mut space)).await;
+    let deadline = Duration::from_secs(limits.seconds.into());
+    let whole = timeout(deadline, read_whole(&mut body, limits.bytes, &mut space)).await;
     match whole {
         Err(_elapsed) => Err(Unread::TooSlow.explain(limits)),
         Ok(Ok(bytes)) => {
-            let unpacked = unpack(bytes, packing, limits.body_bytes);
+            let unpacked = unpack(bytes, packing, limits.decompressed_bytes);
             Ok((unpacked.map_err(|unread| unread.explain(limits))?, space))
         }
         Ok(Err(unread)) => {
@@ -236,17 +264,20 @@ impl Unread {
         if error.kind() == io::ErrorKind::FileTooLarge { Self::TooLong } else { Self::NotPacked }
     }
 
-    fn explain(self, limits: &Ingest) -> ApiError {
+    fn explain(self, limits: BodyLimits) -> ApiError {
         match self {
             Self::Cut => ApiError::new(Reason::BodyCut, "the connection ended before the body was complete"),
             Self::TooSlow => {
-                ApiError::new(Reason::BodyTimeout, "the body did not arrive within `ingest.body_seconds`")
+                let message = format!("the body did not arrive within {} s", limits.seconds);
+                ApiError::new(Reason::BodyTimeout, message)
             }
             Self::TooLong => {
-                let message = format!(
-                    "the body is larger than {} bytes, compressed or decompressed",
-                    limits.body_bytes
-                );
+                let BodyLimits { bytes, decompressed_bytes, .. } = limits;
+                let message = if bytes == decompressed_bytes {
+                    format!("the body is larger than {bytes} bytes, compressed or decompressed")
+                } else {
+                    format!("the body is larger than {bytes} bytes, or {decompressed_bytes} decompressed")
+                };
                 ApiError::new(Reason::BodyTooLarge, message)
             }
             Self::NoRoom => ApiError::new(
@@ -260,6 +291,8 @@ impl Unread {
     }
 }
 
+/// Eight of the largest bodies.
+const SERVER_TIMINGS_BYTES: usize = 32 * 1024 * 1024;
 /// This many networks, each at its own limit, fill the memory.
 const NETWORKS_PER_ROOM: usize = 8;
 const NETWORK_SLOTS: usize = 1 << 12;

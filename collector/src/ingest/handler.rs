@@ -22,7 +22,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
 use crate::http::rate_limit::RetryAfter;
 use crate::http::recent_refusals::Sender;
-use crate::ingest::body::{self, BodyEncoding};
+use crate::ingest::body::{self, BodyEncoding, BodyLimits};
 use crate::ingest::site::IngestSite;
 use crate::ingest::state::IngestState;
 use crate::ingest::validate::{ValidatedBatch, validate};
@@ -71,7 +71,7 @@ async fn post(
     site: Result<&IngestSite, ApiError>,
     ticket: RequestTicket<'_>,
 ) -> Result<Response, ApiError> {
-    let limits = &state.config.ingest;
+    let limits = BodyLimits::of_beacon(&state.config.ingest);
     let (open, network, packing) = match check_head(state, head, site) {
         Ok(checked) => checked,
         Err(refused) => {
@@ -85,13 +85,16 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room.space(network)).await?;
         let received_ms = time::now_ms();
-        let ValidatedBatch { reports, discarded } = validate(&bytes, agent(&head.headers), open)?;
+        let ValidatedBatch { mut reports, discarded } = validate(&bytes, agent(&head.headers), open)?;
         charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
         charge_site(open)?;
         if reports.is_empty() {
             return Ok(Err(discarded));
         }
         let country = country(state, head);
+        if let Some(matcher) = &state.matcher {
+            matcher.add_to_reports(received_ms, country, &mut reports, &state.counters);
+        }
         state.journal.append(&Batch { received_ms, country, reports, discarded }).map(Ok)
     };
     match kept.await {
@@ -120,7 +123,7 @@ fn check_head<'a>(
     open.site.filters.check(&head.headers)?;
     check_type(&head.headers)?;
     let packing = BodyEncoding::of(&head.headers)?;
-    body::check_length(&head.headers, &state.config.ingest)?;
+    body::check_length(&head.headers, BodyLimits::of_beacon(&state.config.ingest))?;
     Ok((open, network, packing))
 }
 

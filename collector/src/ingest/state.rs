@@ -15,6 +15,7 @@ use crate::journal::Journal;
 use crate::journal::batch::Batch;
 use crate::journal::health::Health;
 use crate::report::country::Country;
+use crate::server_timing::matcher::Matcher;
 
 /// Shared by all requests that send beacons.
 pub(crate) struct IngestState {
@@ -24,6 +25,10 @@ pub(crate) struct IngestState {
     pub(super) countries: CountryLookup,
     pub(super) room: BodyMemory,
     pub(super) journal: Arc<Journal>,
+    /// `None` if no token may send timings of the backend.
+    pub(super) matcher: Option<Matcher>,
+    /// Memory for the bodies of such timings.
+    pub(super) timings_memory: BodyMemory,
     pub(super) counters: Arc<RequestCounters>,
     pub(super) health: Arc<Health>,
 }
@@ -33,6 +38,7 @@ impl IngestState {
         config: Arc<Config>,
         countries: CountryLookup,
         journal: Arc<Journal>,
+        matcher: Option<Matcher>,
         counters: Arc<RequestCounters>,
         health: Arc<Health>,
     ) -> Self {
@@ -42,6 +48,8 @@ impl IngestState {
             countries,
             room: BodyMemory::new(&config.ingest),
             journal,
+            matcher,
+            timings_memory: BodyMemory::of_server_timings(),
             counters,
             health,
             config,

@@ -112,6 +112,8 @@ fn accept(
     if report.v != SCHEMA_VERSION {
         return Err(Refused::Version(report.v));
     }
+    // Only the backend may send them.
+    report.layers = None;
     let id = parse_id(&report.id)?;
     report.id.make_ascii_lowercase();
     check_fields(&report)?;

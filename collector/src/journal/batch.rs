@@ -7,6 +7,7 @@ use crate::journal::record::{self, Record};
 use crate::journal::segments::RecordLocation;
 use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::country::Country;
+use crate::report::server_fact::ServerFact;
 use crate::report::stream_id::StreamId;
 
 /// Reports that are stored or refused together.
@@ -19,9 +20,18 @@ pub(crate) struct Batch {
     pub(crate) discarded: Discarded,
 }
 
+/// Facts of the backend, and the stream that they changed, if there is one.
+pub(crate) struct FactBatch {
+    /// When the facts arrived. If they changed a stream: when that arrived, so that it stays in its minute.
+    pub(crate) received_ms: i64,
+    pub(crate) facts: Vec<ServerFact>,
+    pub(crate) changed: Option<(Option<Country>, AcceptedReport)>,
+}
+
 /// One record of a batch's frame.
 enum Item<'a> {
-    Report(&'a AcceptedReport),
+    Report(Option<Country>, &'a AcceptedReport),
+    Fact(&'a ServerFact),
     Discarded(Discarded),
 }
 
@@ -36,8 +46,19 @@ pub(crate) struct JournaledBatch {
     pub(crate) received_ms: i64,
     pub(crate) reports: Vec<JournaledReport>,
     pub(crate) discarded: Discarded,
+    /// The batch does not come from a page if there are any.
+    pub(crate) facts: Vec<ServerFact>,
+    /// Its position.
+    pub(crate) position: u64,
     /// Position after the batch.
     pub(crate) end: u64,
+}
+
+impl JournaledBatch {
+    /// It comes from the backend, and not from a page.
+    pub(crate) const fn is_of_facts(&self) -> bool {
+        !self.facts.is_empty()
+    }
 }
 
 /// A report in the journal.
@@ -62,12 +83,24 @@ pub(crate) struct Damage {
 impl Batch {
     pub(super) fn pack(&self) -> Frame {
         let discarded = (self.discarded != Discarded::default()).then_some(Item::Discarded(self.discarded));
-        let items = self.reports.iter().map(Item::Report).chain(discarded);
-        Frame::pack(self.received_ms, items, |item, into| match item {
-            Item::Report(AcceptedReport { id, report }) => record::write(*id, self.country, report, into),
-            Item::Discarded(discarded) => record::write_discarded(discarded, into),
-        })
+        let reports = self.reports.iter().map(|report| Item::Report(self.country, report));
+        pack(self.received_ms, reports.chain(discarded))
     }
+}
+
+impl FactBatch {
+    pub(super) fn pack(&self) -> Frame {
+        let changed = self.changed.iter().map(|(country, report)| Item::Report(*country, report));
+        pack(self.received_ms, self.facts.iter().map(Item::Fact).chain(changed))
+    }
+}
+
+fn pack<'a>(received_ms: i64, items: impl Iterator<Item = Item<'a>>) -> Frame {
+    Frame::pack(received_ms, items, |item, into| match item {
+        Item::Report(country, AcceptedReport { id, report }) => record::write(*id, country, report, into),
+        Item::Discarded(discarded) => record::write_discarded(discarded, into),
+        Item::Fact(fact) => record::write_fact(fact, into),
+    })
 }
 
 impl WrittenBatch {
@@ -93,13 +126,16 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
         received_ms,
         reports: Vec::with_capacity(spans.len()),
         discarded: Discarded::default(),
+        facts: Vec::new(),
+        position,
         end,
     };
     for span in spans {
         let bytes = span.of(payload);
-        match record::read_discarded(bytes) {
-            Some(discarded) => batch.discarded = discarded,
-            None => {
+        match (record::read_discarded(bytes), record::read_fact(bytes)) {
+            (Some(discarded), _) => batch.discarded = discarded,
+            (None, Some(fact)) => batch.facts.push(fact),
+            (None, None) => {
                 let Record { id, country, report } = record::read(bytes)?;
                 batch.reports.push(JournaledReport { id, country, report, at: span.at(position) });
             }

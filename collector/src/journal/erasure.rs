@@ -156,10 +156,12 @@ impl Erased {
 /// single reports of it may still be listed. A batch without a readable report is of no use and is erased.
 fn erased_reports(payload: &[u8], is_erased: IsErased<'_>) -> Option<u64> {
     let Some((received_ms, ranges)) = frame::unpack(payload) else { return Some(0) };
-    let records = ranges.iter().filter_map(|range| record::read(range.of(payload)));
-    let sites: Vec<_> = records.map(|record| record.report.site).collect();
-    let stays = |site: &Option<_>| !is_erased(received_ms, site.as_deref().unwrap_or_default());
-    (!sites.first().is_some_and(stays)).then_some(sites.len() as u64)
+    let records = || ranges.iter().map(|range| range.of(payload));
+    let sites: Vec<_> = records().filter_map(record::read).map(|record| record.report.site).collect();
+    let fact_site = || records().find_map(record::read_fact).map(|fact| fact.site.into());
+    let first = sites.first().cloned().or_else(|| Some(fact_site()).filter(Option::is_some));
+    let stays = |site: Option<_>| !is_erased(received_ms, site.as_deref().unwrap_or_default());
+    (!first.is_some_and(stays)).then_some(sites.len() as u64)
 }
 
 /// Extension of a file that is not complete.

@@ -126,7 +126,12 @@ pub(super) fn resync(bytes: &[u8], base: u64, at: usize) -> Option<usize> {
     heads.into_iter().find(|&head| next(bytes, base, head) != Scanned::Nothing)
 }
 
-/// Arrival and records of a payload with a valid checksum. `None` if it is not in this format.
+/// Arrival of a payload with a valid checksum. `None` if it is not in this format.
+pub(super) fn received_ms(payload: &[u8]) -> Option<i64> {
+    payload.first_chunk().map(|bytes| i64::from_le_bytes(*bytes))
+}
+
+/// Arrival and records of such a payload.
 pub(super) fn unpack(payload: &[u8]) -> Option<(i64, Vec<RecordRange>)> {
     let (received_ms, mut rest) = payload.split_first_chunk::<8>()?;
     let mut spans = Vec::new();

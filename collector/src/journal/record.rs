@@ -8,14 +8,18 @@
 //! ```
 //!
 //! Layout 3 is not a report: two numbers follow, of reports that were sampled out and of fields that were ignored.
+//! Layout 4 is a fact of the backend: the site and the response's id, each after its length, the number of the layer, then
+//! the fields of its timing and a zero.
 
 use std::array;
 
+use beacon::LayerTiming;
 use beacon::StreamReport;
 use beacon::record::{Record as _, put_number, take_number};
 
 use crate::report::accepted::Discarded;
 use crate::report::country::Country;
+use crate::report::server_fact::{Layer, ServerFact};
 use crate::report::stream_id::StreamId;
 
 /// A report as stored in the journal.
@@ -71,6 +75,35 @@ pub(crate) fn read_discarded(bytes: &[u8]) -> Option<Discarded> {
     from.is_empty().then_some(discarded)
 }
 
+/// Encodes a fact of the backend.
+pub(crate) fn write_fact(fact: &ServerFact, into: &mut Vec<u8>) {
+    into.push(FACT);
+    for text in [&fact.site, &fact.response_id] {
+        put_number(text.len() as u64, into);
+        into.extend_from_slice(text.as_bytes());
+    }
+    put_number(fact.layer as u64, into);
+    fact.timing.write_record(into);
+}
+
+/// Decodes a fact of the backend. `None` if this is another record, or damaged.
+pub(crate) fn read_fact(bytes: &[u8]) -> Option<ServerFact> {
+    let (&FACT, mut from) = bytes.split_first()? else { return None };
+    let site = take_text(&mut from)?;
+    let response_id = take_text(&mut from)?;
+    let layer = *Layer::ALL.get(usize::try_from(take_number(&mut from)?).ok()?)?;
+    let mut timing = LayerTiming::default();
+    timing.read_record(&mut from)?;
+    from.is_empty().then_some(ServerFact { site, response_id, layer, timing })
+}
+
+fn take_text(from: &mut &[u8]) -> Option<String> {
+    let length = usize::try_from(take_number(from)?).ok()?;
+    let (text, rest) = from.split_at_checked(length)?;
+    *from = rest;
+    String::from_utf8(text.to_vec()).ok()
+}
+
 fn read_report(country: Option<Country>, from: &[u8]) -> Option<Record> {
     let (id, mut fields) = from.split_first_chunk()?;
     let id = StreamId::from_be_bytes(*id);
@@ -87,6 +120,7 @@ fn hexadecimal(id: StreamId) -> String {
 const REPORT: u8 = 1;
 const REPORT_WITH_COUNTRY: u8 = 2;
 const DISCARDED: u8 = 3;
+const FACT: u8 = 4;
 
 #[cfg(test)]
 pub(crate) mod tests;

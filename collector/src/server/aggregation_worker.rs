@@ -20,6 +20,8 @@ use crate::http::counters::RequestCounters;
 use crate::journal::Journal;
 use crate::journal::batch::{Damage, JournaledBatch, WrittenBatch};
 use crate::journal::health::Health;
+use crate::journal::segments::Segments;
+use crate::server_timing::matcher::Matcher;
 use crate::store::clickhouse::publisher::{PublishStatus, Publisher};
 use crate::store::error::StoreError;
 use crate::store::rollups::MinutesFrom;
@@ -31,6 +33,8 @@ use crate::time;
 /// Handles of a collector's running threads.
 pub(crate) struct Started {
     pub(crate) journal: Arc<Journal>,
+    /// `None` if no token may send timings of the backend.
+    pub(crate) matcher: Option<Matcher>,
     pub(crate) stream_index: StreamIndex,
     /// `None` if this collector runs alone.
     pub(crate) published: Option<PublishStatus>,
@@ -58,6 +62,7 @@ pub(crate) fn start(
     let loaded = store.load()?;
     let (applied, segments) = (loaded.counted_up_to, store.segments().clone());
     let mut aggregator = Aggregator::new(config.clone(), loaded);
+    let matcher = restore_matcher(config, &segments, &mut aggregator)?;
     let mut batches = 0_u64;
     let (journal, damage) =
         Journal::open(&segments, config, counters.clone(), health.clone(), applied, |batch| {
@@ -106,7 +111,25 @@ pub(crate) fn start(
     };
     let counts = thread::Builder::new().name("counter".into()).spawn(run).map_err(StoreError::Thread)?;
     let threads = Threads { journal: journal.clone(), writes, counts };
-    Ok(Started { journal, stream_index, published, minutes_from, threads })
+    Ok(Started { journal, matcher, stream_index, published, minutes_from, threads })
+}
+
+/// Restores the recent facts and streams from the journal, because they still wait for each other.
+fn restore_matcher(
+    config: &Config,
+    segments: &Segments,
+    aggregator: &mut Aggregator,
+) -> Result<Option<Matcher>, StoreError> {
+    if !config.takes_server_timings() {
+        return Ok(None);
+    }
+    let wait_seconds = config.server.wait_seconds;
+    let matcher = Matcher::new(wait_seconds);
+    Journal::recent(segments, time::now_ms() - i64::from(wait_seconds) * 1_000, |batch| {
+        aggregator.keep_facts(&batch);
+        matcher.restore(batch);
+    })?;
+    Ok(Some(matcher))
 }
 
 impl Threads {
@@ -307,8 +330,13 @@ impl Default for FlushSchedule {
 
 fn count(aggregator: &mut Aggregator, batch: JournaledBatch, store: &Writer) -> Result<(), StoreError> {
     aggregator.counts.accepted(&batch);
+    aggregator.keep_facts(&batch);
+    let is_of_facts = batch.is_of_facts();
     for report in batch.reports {
-        aggregator.add(&report, batch.received_ms, store)?;
+        match is_of_facts {
+            true => aggregator.add_with_facts(&report, batch.received_ms, store)?,
+            false => aggregator.add(&report, batch.received_ms, store)?,
+        }
     }
     aggregator.set_counted_up_to(batch.end);
     Ok(())

@@ -50,7 +50,7 @@ impl Collector {
         // Before the journal is opened: without its GeoIP database a collector does not start.
         let countries = CountryLookup::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
-        let Started { journal, stream_index, published, minutes_from, threads } =
+        let Started { journal, matcher, stream_index, published, minutes_from, threads } =
             aggregation_worker::start(&config, counters.clone(), health.clone(), stopped)?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Arc::new(ClusterTables::new(&config, clickhouse)));
@@ -61,7 +61,8 @@ impl Collector {
         let markers = MarkerWriter::new(&config.data, cluster.clone());
         let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster));
         let config = Arc::new(config);
-        let ingest = IngestState::new(config.clone(), countries, journal, counters.clone(), health.clone());
+        let ingest =
+            IngestState::new(config.clone(), countries, journal, matcher, counters.clone(), health.clone());
         let ingest = Arc::new(ingest);
         let api = ApiState {
             config: config.clone(),

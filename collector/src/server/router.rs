@@ -16,7 +16,7 @@ use crate::export::prometheus;
 use crate::http::error::{ApiError, Reason};
 use crate::http::not_modified::not_modified;
 use crate::http::{auth, probe_files, snippet, static_files};
-use crate::ingest::handler;
+use crate::ingest::{handler, server_timings};
 use crate::server::state::AppState;
 
 /// The router with all routes.
@@ -52,6 +52,10 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/markers", post(api::post_marker))
         .route("/v1/markers/{id}", delete(api::delete_marker))
         .layer(from_fn_with_state(state.clone(), auth::markers));
+    let server_timings = Router::new()
+        .route("/v1/server-timings", post(server_timings::own))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(state.clone(), auth::server_timings));
     let metrics = Router::new()
         .route("/metrics", get(prometheus::metrics))
         .method_not_allowed_fallback(wrong_method)
@@ -83,7 +87,8 @@ pub fn app(state: AppState) -> Router {
         .route("/snippet.css", get(snippet::style))
         .fallback(static_files::dashboard)
         .method_not_allowed_fallback(wrong_method);
-    answer_panics(open.merge(data).merge(marker_changes).merge(metrics).merge(session)).with_state(state)
+    answer_panics(open.merge(data).merge(marker_changes).merge(server_timings).merge(metrics).merge(session))
+        .with_state(state)
 }
 
 /// Compresses responses that are worth it for clients that accept gzip. The live feed is flushed after each event. Only

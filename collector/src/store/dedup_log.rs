@@ -11,6 +11,7 @@ use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
+use crate::report::server_fact::revision_without_facts;
 
 /// Encodes some revisions.
 pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
@@ -25,17 +26,27 @@ pub(super) fn encode(revisions: &[(SeqNo, Stream)]) -> Vec<u8> {
 
 /// Decodes revisions into `into`. If two blobs have the same sequence number, the later one wins.
 pub(super) fn decode(bytes: &[u8], into: &mut BTreeMap<SeqNo, Stream>) -> Result<(), UnreadableBlob> {
-    let Blob { outcomes, revisions } = blob_encoding::decode(FORMAT_VERSION, bytes)?;
+    let current = blob_encoding::decode(FORMAT_VERSION, bytes);
+    let is_current = current.is_ok();
+    let Blob { outcomes, revisions } = match current {
+        Ok(blob) => blob,
+        Err(_) => blob_encoding::decode(VERSION_WITHOUT_FACTS, bytes)?,
+    };
     let known = |word: &String| Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word);
     let outcomes = outcomes.iter().map(known).collect::<Option<Vec<_>>>().ok_or(UnreadableBlob)?;
-    for revision in revisions {
+    for mut revision in revisions {
+        if !is_current {
+            revision.rev = revision_without_facts(revision.rev);
+        }
         let outcome = *outcomes.get(usize::from(revision.outcome)).ok_or(UnreadableBlob)?;
         into.insert(revision.seq, revision.stream(outcome).ok_or(UnreadableBlob)?);
     }
     Ok(())
 }
 
-const FORMAT_VERSION: u8 = 2;
+const FORMAT_VERSION: u8 = 3;
+/// Its revisions are the numbers of the page.
+const VERSION_WITHOUT_FACTS: u8 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Blob {

@@ -39,6 +39,7 @@ mod running;
 mod samples;
 mod secrets;
 mod seeds;
+mod server_timings;
 mod session;
 mod slo;
 mod snippet;

@@ -114,6 +114,7 @@ fn every_field_is_written_as_the_native_report_has_it() {
         "arrivals",
         "marks",
         "network_timing",
+        "layers",
         "page_lifecycle",
         "page",
         "sample_rate",

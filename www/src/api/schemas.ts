@@ -356,6 +356,28 @@ export interface Explanation {
   to: number;
 }
 
+/** One fact. Unknown fields are ignored. */
+export interface Fact {
+  cached?: boolean;
+  duration_ms?: number | null;
+  /** `complete`, `client_gone` or `error`. */
+  ended?: string | null;
+  generation_ms?: number | null;
+  /** The id that the response itself carries: `id`, `response.id`, `message.id`, … */
+  id: string;
+  /** `edge`, `app`, `model_call`, `gateway` or `engine`. */
+  layer: string;
+  output_tokens?: number | null;
+  prefill_ms?: number | null;
+  queue_ms?: number | null;
+  /** Program that measured, such as `asgi`. */
+  source: string;
+  /** The moment from which `ttft_ms` counts: `arrival`, `scheduled` or `prefill`. */
+  starts_from?: string | null;
+  tokens_after_gone?: number | null;
+  ttft_ms?: number | null;
+}
+
 /** A value, or a pair of values, that occurs among the affected streams more often than chance allows. */
 export interface Finding {
   /** Affected streams with the values, in the time of the finding. */
@@ -1069,6 +1091,136 @@ export interface StreamReport {
   id: string;
   /** Input tokens as the provider counted them. Absent, like the other token counts, if it did not. */
   input_tokens?: number;
+  /** What the layers of the backend sent to the collector about the same stream. Ignored when sent by a page. */
+  layers?: {
+    /** The app that answers the browser. */
+    app?: {
+      /** The answer came from a cache of the layer. */
+      cached?: boolean;
+      /** The whole of the layer's work. */
+      duration_ms?: number;
+      /** How the work ended. */
+      ended?: "complete" | "client_gone" | "error";
+      /** First token to last token. */
+      generation_ms?: number;
+      /** Tokens that were generated. */
+      output_tokens?: number;
+      /** Time from the start of the prompt's processing to the first token. */
+      prefill_ms?: number;
+      /** Time before the request was scheduled. */
+      queue_ms?: number;
+      /** Program that measured, such as `asgi`, `litellm` or `vllm`. */
+      source: string;
+      /** The moment from which `ttft_ms` counts. Absent: the beginning of the layer's own work. */
+      starts_from?: "arrival" | "scheduled" | "prefill";
+      /** Tokens that were generated after the client had left. */
+      tokens_after_gone?: number;
+      /** Time to first token. */
+      ttft_ms?: number;
+    };
+    /** A proxy in front of the app. */
+    edge?: {
+      /** The answer came from a cache of the layer. */
+      cached?: boolean;
+      /** The whole of the layer's work. */
+      duration_ms?: number;
+      /** How the work ended. */
+      ended?: "complete" | "client_gone" | "error";
+      /** First token to last token. */
+      generation_ms?: number;
+      /** Tokens that were generated. */
+      output_tokens?: number;
+      /** Time from the start of the prompt's processing to the first token. */
+      prefill_ms?: number;
+      /** Time before the request was scheduled. */
+      queue_ms?: number;
+      /** Program that measured, such as `asgi`, `litellm` or `vllm`. */
+      source: string;
+      /** The moment from which `ttft_ms` counts. Absent: the beginning of the layer's own work. */
+      starts_from?: "arrival" | "scheduled" | "prefill";
+      /** Tokens that were generated after the client had left. */
+      tokens_after_gone?: number;
+      /** Time to first token. */
+      ttft_ms?: number;
+    };
+    /** The engine that ran the model. */
+    engine?: {
+      /** The answer came from a cache of the layer. */
+      cached?: boolean;
+      /** The whole of the layer's work. */
+      duration_ms?: number;
+      /** How the work ended. */
+      ended?: "complete" | "client_gone" | "error";
+      /** First token to last token. */
+      generation_ms?: number;
+      /** Tokens that were generated. */
+      output_tokens?: number;
+      /** Time from the start of the prompt's processing to the first token. */
+      prefill_ms?: number;
+      /** Time before the request was scheduled. */
+      queue_ms?: number;
+      /** Program that measured, such as `asgi`, `litellm` or `vllm`. */
+      source: string;
+      /** The moment from which `ttft_ms` counts. Absent: the beginning of the layer's own work. */
+      starts_from?: "arrival" | "scheduled" | "prefill";
+      /** Tokens that were generated after the client had left. */
+      tokens_after_gone?: number;
+      /** Time to first token. */
+      ttft_ms?: number;
+    };
+    /** How many facts added something. It orders the revisions that they make. */
+    facts?: number;
+    /** A gateway between the app and the engine. */
+    gateway?: {
+      /** The answer came from a cache of the layer. */
+      cached?: boolean;
+      /** The whole of the layer's work. */
+      duration_ms?: number;
+      /** How the work ended. */
+      ended?: "complete" | "client_gone" | "error";
+      /** First token to last token. */
+      generation_ms?: number;
+      /** Tokens that were generated. */
+      output_tokens?: number;
+      /** Time from the start of the prompt's processing to the first token. */
+      prefill_ms?: number;
+      /** Time before the request was scheduled. */
+      queue_ms?: number;
+      /** Program that measured, such as `asgi`, `litellm` or `vllm`. */
+      source: string;
+      /** The moment from which `ttft_ms` counts. Absent: the beginning of the layer's own work. */
+      starts_from?: "arrival" | "scheduled" | "prefill";
+      /** Tokens that were generated after the client had left. */
+      tokens_after_gone?: number;
+      /** Time to first token. */
+      ttft_ms?: number;
+    };
+    /** The app's call of the model. */
+    model_call?: {
+      /** The answer came from a cache of the layer. */
+      cached?: boolean;
+      /** The whole of the layer's work. */
+      duration_ms?: number;
+      /** How the work ended. */
+      ended?: "complete" | "client_gone" | "error";
+      /** First token to last token. */
+      generation_ms?: number;
+      /** Tokens that were generated. */
+      output_tokens?: number;
+      /** Time from the start of the prompt's processing to the first token. */
+      prefill_ms?: number;
+      /** Time before the request was scheduled. */
+      queue_ms?: number;
+      /** Program that measured, such as `asgi`, `litellm` or `vllm`. */
+      source: string;
+      /** The moment from which `ttft_ms` counts. Absent: the beginning of the layer's own work. */
+      starts_from?: "arrival" | "scheduled" | "prefill";
+      /** Tokens that were generated after the client had left. */
+      tokens_after_gone?: number;
+      /** Time to first token. */
+      ttft_ms?: number;
+    };
+  };
   /** Longest time between two reads with generated text. Absent until two have come. */
   longest_gap_ms?: number;
   /** Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`. */
@@ -1292,6 +1444,17 @@ export interface Summary {
   with_usage: Ratio;
   /** Streams whose wait is within the p95 target of their own use case, out of those that have both. */
   within_p95_target: Ratio;
+}
+
+/** What became of the timings of a request. */
+export interface Taken {
+  /** Timings that are stored. Some wait for the report of their stream. */
+  accepted: number;
+  /** Why the first of them was refused. */
+  first_refusal?: string | null;
+  refused: number;
+  /** Items that say nothing about a stream. */
+  skipped: number;
 }
 
 /** Targets of one use case. `None` for a target that it does not have. */

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use beacon::{LayerTiming, Layers};
 use proptest::prelude::*;
 
 use super::handover::MOST_WAITING;
@@ -9,6 +10,7 @@ use super::*;
 use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Dedupe, Store};
+use crate::report::server_fact::revision_without_facts;
 
 /// Replaces the store and the journal.
 #[derive(Default)]
@@ -80,7 +82,8 @@ fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u
 
 #[test]
 fn the_later_revision_counts_wherever_it_is() {
-    let peer_revisions = |rev, has_precedence| PeerRevision { id: 7, rev, has_precedence };
+    let peer_revisions =
+        |rev, has_precedence| PeerRevision { id: 7, rev: revision_without_facts(rev), has_precedence };
     for (revisions, peer_revisions, then, expected) in [
         (&[0][..], peer_revisions(1, false), None, (0, 1)),
         (&[0, 1], peer_revisions(2, true), None, (0, 1)),
@@ -91,7 +94,7 @@ fn the_later_revision_counts_wherever_it_is() {
         (&[0], peer_revisions(2, false), Some(1), (0, 1)),
         (&[0], peer_revisions(2, false), Some(2), (0, 1)),
         (&[0], peer_revisions(2, false), Some(3), (1, 1)),
-        (&[1], PeerRevision { id: 8, rev: 5, has_precedence: true }, None, (1, 0)),
+        (&[1], PeerRevision { id: 8, ..peer_revisions(5, true) }, None, (1, 0)),
     ] {
         assert_eq!(
             counted_after(revisions, peer_revisions, then),
@@ -99,6 +102,34 @@ fn the_later_revision_counts_wherever_it_is() {
             "{revisions:?} {peer_revisions:?} {then:?}"
         );
     }
+}
+
+#[test]
+fn facts_revise_a_stream_once_and_in_its_minute() {
+    let (mut past, mut aggregator) =
+        (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
+    let reports = [0, 1, 1, 2, 1].map(|facts| {
+        let app =
+            LayerTiming { source: "asgi".into(), ttft_ms: Some(f64::from(facts)), ..LayerTiming::default() };
+        let layers = (facts > 0).then(|| Layers { app: Some(app), facts, ..Layers::default() });
+        StreamReport { layers, open: false, ..StreamReport::new(format!("{:032x}", 7)) }
+    });
+    for (position, report) in (0..).zip(reports) {
+        past.reports.insert(position, report.clone());
+        let journaled =
+            JournaledReport { id: 7, country: None, report, at: RecordLocation { position, len: 1 } };
+        match position {
+            0 => aggregator.add(&journaled, 60_000, &past).unwrap(),
+            _ => aggregator.add_with_facts(&journaled, 60_000, &past).unwrap(),
+        }
+        flush(&mut aggregator, &mut past, 600_000);
+    }
+    let windows: Vec<_> = past.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap()).collect();
+    assert_eq!((windows.len(), windows[0].streams()), (1, 1));
+    let results: Vec<_> =
+        aggregator.counts.iter(Kind::Report).map(|(key, count)| (&*key.word, count)).collect();
+    assert_eq!(results.into_iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>(), [("new", 1)]);
+    assert_eq!(aggregator.read_streams().get(7).unwrap().1.rev & 63, 2, "the last one has the latest facts");
 }
 
 #[test]
@@ -125,7 +156,7 @@ fn a_file_has_the_forgotten_streams_without_revised_ones() {
     let batch = aggregator.next_row_batch(60_000, &past).unwrap().unwrap();
     assert_eq!((batch.first_seq, batch.end_seq), (0, 4));
     let ids: Vec<_> = batch.streams.iter().map(|stream| (stream.id, stream.rev)).collect();
-    assert_eq!(ids, [(1, 0), (2, 0), (3, 1)]);
+    assert_eq!(ids, [(1, 0), (2, 0), (3, revision_without_facts(1))]);
     assert!(batch.streams.iter().all(|stream| stream.finalized.is_some()), "an open one is counted first");
 
     // The end of the second stream comes while the file is written.
@@ -140,7 +171,7 @@ fn a_file_has_the_forgotten_streams_without_revised_ones() {
     let streams = aggregator.streams();
     let streams = streams.read().unwrap();
     let remembered: Vec<_> = streams.from(0).map(|(seq, stream)| (seq, stream.id, stream.rev)).collect();
-    assert_eq!(remembered, [(4, 4, 0), (5, 2, 1)]);
+    assert_eq!(remembered, [(4, 4, 0), (5, 2, revision_without_facts(1))]);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn check_token(at: &str, token: &Token, config: &Config, found: &mut Found) {
         found.add(format!("{at}.token"), format!("is {problem}"), GENERATE);
     }
     if scopes.is_empty() {
-        let remedy = "write one or more of `\"read\"`, `\"metrics\"` and `\"markers\"`";
+        let remedy = "write one or more of `\"read\"`, `\"metrics\"`, `\"markers\"` and `\"server_timings\"`";
         found.add(format!("{at}.scopes"), "is empty, so the token allows nothing", remedy);
     }
     let AllowedSites::Only(allowed) = sites else { return };

@@ -1,0 +1,173 @@
+//! `POST /v1/server-timings`: the backend sends timings of single streams. The answer comes once the journal has them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Request, Uri, request};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::time::{Duration, timeout};
+
+use crate::config::Config;
+use crate::config::token::AllowedSites;
+use crate::http::access_control::Access;
+use crate::http::counters::FactResult;
+use crate::http::error::{ApiError, Reason};
+use crate::ingest::body::{self, BodyEncoding, BodyLimits, BodyReservation};
+use crate::ingest::state::IngestState;
+use crate::server_timing::matcher::Matcher;
+use crate::server_timing::own_json;
+use crate::server_timing::received_fact::ReceivedFacts;
+use crate::time;
+
+/// What became of the timings of a request.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Taken {
+    /// Timings that are stored. Some wait for the report of their stream.
+    accepted: u64,
+    /// Items that say nothing about a stream.
+    skipped: u64,
+    refused: u64,
+    /// Why the first of them was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_refusal: Option<String>,
+}
+
+/// Handles timings in the collector's own format.
+pub(crate) async fn own(
+    State(state): State<Arc<IngestState>>,
+    access: Access,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let (head, body) = request.into_parts();
+    let matcher = matcher(&state)?;
+    let site = site(&state.config, &access.sites, &head.uri)?;
+    check_type(&head, "application/json")?;
+    let (bytes, _memory) = read(&state, &head, body).await?;
+    let received = own_json::read(&bytes, site)?;
+    let taken = take(&state, matcher, received).await?;
+    Ok(Json(taken).into_response())
+}
+
+fn matcher(state: &IngestState) -> Result<&Matcher, ApiError> {
+    state.matcher.as_ref().ok_or_else(|| {
+        ApiError::new(Reason::NotFound, "no token of the configuration has the scope `server_timings`")
+    })
+}
+
+/// The site that the timings belong to: the only one that the token is limited to, or the one that the request names.
+fn site<'a>(config: &'a Config, allowed: &AllowedSites, uri: &Uri) -> Result<&'a str, ApiError> {
+    let mut parameters = uri.query().unwrap_or_default().split('&').filter(|parameter| !parameter.is_empty());
+    let named = match (parameters.next(), parameters.next()) {
+        (None, _) => None,
+        (Some(parameter), None) if parameter.starts_with("site=") => parameter.strip_prefix("site="),
+        _ => return Err(ApiError::new(Reason::BadQuery, "the only parameter is `site`, the name of a site")),
+    };
+    let mut sites = config.sites.iter().map(|site| &*site.name).filter(|site| allowed.allows(site));
+    match named {
+        Some(named) => sites.find(|site| *site == named).ok_or_else(|| {
+            ApiError::new(
+                Reason::SiteForbidden,
+                "`site` is not the name of a site that the token may send for",
+            )
+        }),
+        None => match (sites.next(), sites.next()) {
+            (Some(only), None) => Ok(only),
+            _ => Err(ApiError::new(
+                Reason::BadQuery,
+                "the token is for several sites: add `?site=NAME`, or limit the token to one site",
+            )),
+        },
+    }
+}
+
+fn check_type(head: &request::Parts, expected: &str) -> Result<(), ApiError> {
+    let content_type =
+        head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case(expected) {
+        return Ok(());
+    }
+    Err(ApiError::new(Reason::UnsupportedMediaType, format!("unsupported content type: use {expected}")))
+}
+
+async fn read<'a>(
+    state: &'a IngestState,
+    head: &request::Parts,
+    body: Body,
+) -> Result<(bytes::Bytes, BodyReservation<'a>), ApiError> {
+    let packing = BodyEncoding::of(&head.headers)?;
+    body::check_length(&head.headers, LIMITS)?;
+    body::read(body, packing, LIMITS, state.timings_memory.space(None)).await
+}
+
+/// Matches the timings with streams, and waits until the journal has both.
+async fn take(state: &IngestState, matcher: &Matcher, received: ReceivedFacts) -> Result<Taken, ApiError> {
+    let ReceivedFacts { facts, skipped, refused, first_refusal } = received;
+    state.counters.facts(FactResult::Refused, refused);
+    let accepted = facts.len() as u64;
+    let batches = matcher.add_facts(time::now_ms(), facts, &state.counters);
+    let wait_for = Duration::from_secs(state.config.journal.wait_seconds.into());
+    let write = async {
+        let mut written = Vec::with_capacity(batches.len());
+        for batch in &batches {
+            // The first of a group writes it, so each is awaited before the journal's queue is full.
+            written.push(state.journal.append_facts(batch)?);
+            if written.len() >= AT_ONCE {
+                wait_for_all(&mut written).await?;
+            }
+        }
+        wait_for_all(&mut written).await
+    };
+    let too_slow = || {
+        ApiError::new(
+            Reason::StorageUnavailable,
+            "the timings did not reach the disk in time; send them again",
+        )
+    };
+    timeout(wait_for, write).await.map_err(|_elapsed| too_slow())??;
+    Ok(Taken { accepted, skipped, refused, first_refusal })
+}
+
+async fn wait_for_all(written: &mut Vec<impl Future<Output = Result<(), ApiError>>>) -> Result<(), ApiError> {
+    for written in written.drain(..) {
+        written.await?;
+    }
+    Ok(())
+}
+
+/// The OpenTelemetry collector sends batches of 8,192 spans. They compress well.
+const LIMITS: BodyLimits =
+    BodyLimits { bytes: 4 * 1024 * 1024, decompressed_bytes: 20 * 1024 * 1024, seconds: 10 };
+
+const AT_ONCE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_site_is_named_or_the_only_one() {
+        let mut config = Config::default();
+        let first = config.sites[0].clone();
+        config.sites =
+            ["chat", "shop"].map(|name| crate::config::Site { name: name.into(), ..first.clone() }).into();
+        let only = |names: &[&str]| {
+            AllowedSites::from(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
+        let of = |allowed: &AllowedSites, uri: &str| {
+            site(&config, allowed, &uri.parse().unwrap()).map(str::to_owned).map_err(|refused| refused.reason)
+        };
+        assert_eq!(of(&AllowedSites::All, "/v1/server-timings?site=shop"), Ok("shop".to_owned()));
+        assert_eq!(of(&only(&["chat"]), "/v1/server-timings"), Ok("chat".to_owned()));
+        assert_eq!(of(&AllowedSites::All, "/v1/server-timings"), Err(Reason::BadQuery));
+        assert_eq!(of(&only(&["chat"]), "/v1/server-timings?site=shop"), Err(Reason::SiteForbidden));
+        assert_eq!(of(&AllowedSites::All, "/v1/server-timings?site=none"), Err(Reason::SiteForbidden));
+        assert_eq!(of(&AllowedSites::All, "/v1/server-timings?sites=chat"), Err(Reason::BadQuery));
+        assert_eq!(of(&AllowedSites::All, "/v1/server-timings?site=chat&site=shop"), Err(Reason::BadQuery));
+    }
+}

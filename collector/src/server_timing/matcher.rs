@@ -1,0 +1,246 @@
+//! Matches facts of the backend with the streams that pages report, by the id of the response. Facts and reports come
+//! in any order. Everything in memory here is in the journal too, from which a start restores it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use beacon::Layers;
+
+use crate::http::counters::{FactResult, RequestCounters};
+use crate::journal::batch::{FactBatch, JournaledBatch};
+use crate::journal::record;
+use crate::report::accepted::AcceptedReport;
+use crate::report::country::Country;
+use crate::report::server_fact::{ServerFact, add_all, add_timing, revision};
+use crate::report::stream_id::StreamId;
+
+/// The recent streams and facts.
+pub(crate) struct Matcher {
+    state: Mutex<State>,
+    wait_ms: i64,
+}
+
+#[derive(Default)]
+struct State {
+    by_id: HashMap<MatchKey, Entry>,
+    /// Every entry, oldest first, and some that are gone.
+    by_age: VecDeque<(i64, MatchKey)>,
+    bytes: usize,
+}
+
+/// The name of a site and the id of a response: another site's facts never match.
+type MatchKey = (Box<str>, Box<str>);
+
+struct Entry {
+    since_ms: i64,
+    /// All facts with this id.
+    layers: Layers,
+    /// Facts that no stream has yet.
+    waiting: u32,
+    /// The first stream with this id. A second one gets no facts.
+    stream: Option<KnownStream>,
+}
+
+/// The latest revision of a stream, in its encoded form.
+struct KnownStream {
+    id: StreamId,
+    received_ms: i64,
+    revision: u32,
+    country: Option<Country>,
+    record: Box<[u8]>,
+}
+
+/// A stream with a new fact.
+struct ChangedStream {
+    /// When its report arrived.
+    received_ms: i64,
+    country: Option<Country>,
+    accepted: AcceptedReport,
+}
+
+impl Matcher {
+    /// Facts and streams wait this long for each other.
+    pub(crate) fn new(wait_seconds: u32) -> Self {
+        Self { state: Mutex::default(), wait_ms: i64::from(wait_seconds) * 1_000 }
+    }
+
+    /// Adds the known facts to reports that arrive. Later facts will find these reports.
+    pub(crate) fn add_to_reports(
+        &self,
+        received_ms: i64,
+        country: Option<Country>,
+        reports: &mut [AcceptedReport],
+        counters: &RequestCounters,
+    ) {
+        let mut state = self.state();
+        state.expire(received_ms - self.wait_ms, counters);
+        for accepted in reports {
+            if let Some(key) = key_of(accepted) {
+                let matched = state.add_to_report(key, (received_ms, self.wait_ms), country, accepted);
+                counters.facts(FactResult::Matched, matched.into());
+            }
+        }
+    }
+
+    /// The batches to be written for facts that arrive: one for each stream that gets some, and one for the rest. A repeated
+    /// fact is written again, because it may not have reached the disk the first time.
+    pub(crate) fn add_facts(
+        &self,
+        received_ms: i64,
+        facts: Vec<ServerFact>,
+        counters: &RequestCounters,
+    ) -> Vec<FactBatch> {
+        let mut state = self.state();
+        state.expire(received_ms - self.wait_ms, counters);
+        let mut batches = Vec::new();
+        let mut waiting = Vec::new();
+        for fact in facts {
+            let (result, changed) = state.add_fact(received_ms, &fact);
+            if let Some(result) = result {
+                counters.facts(result, 1);
+            }
+            match changed {
+                Some(ChangedStream { received_ms, country, accepted }) => batches.push(FactBatch {
+                    received_ms,
+                    facts: vec![fact],
+                    changed: Some((country, accepted)),
+                }),
+                None => waiting.push(fact),
+            }
+        }
+        if !waiting.is_empty() {
+            batches.push(FactBatch { received_ms, facts: waiting, changed: None });
+        }
+        batches
+    }
+
+    /// Restores what a batch in the journal has. The batches must be in the journal's order.
+    pub(crate) fn restore(&self, batch: JournaledBatch) {
+        let mut state = self.state();
+        for fact in &batch.facts {
+            let _changed = state.add_fact(batch.received_ms, fact);
+        }
+        for journaled in batch.reports {
+            let mut accepted = AcceptedReport { id: journaled.id, report: journaled.report };
+            if let Some(key) = key_of(&accepted) {
+                state.add_to_report(key, (batch.received_ms, self.wait_ms), journaled.country, &mut accepted);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns the number of facts that were waiting for the report.
+    fn add_to_report(
+        &mut self,
+        key: MatchKey,
+        (received_ms, wait_ms): (i64, i64),
+        country: Option<Country>,
+        accepted: &mut AcceptedReport,
+    ) -> u32 {
+        let refresh_ms = wait_ms / 2;
+        let entry = self.entry(key.clone(), received_ms);
+        if entry.stream.as_ref().is_some_and(|stream| stream.id != accepted.id) {
+            return 0;
+        }
+        if let Some(layers) = &accepted.report.layers {
+            // Of a batch that is restored.
+            add_all(&mut entry.layers, layers);
+        }
+        if entry.layers != Layers::default() {
+            accepted.report.layers = Some(entry.layers.clone());
+        }
+        let matched = std::mem::take(&mut entry.waiting);
+        let revision = revision(&accepted.report);
+        if entry.stream.as_ref().is_none_or(|known| known.revision <= revision) {
+            let mut record = Vec::new();
+            record::write(accepted.id, country, &accepted.report, &mut record);
+            let record = record.into_boxed_slice();
+            let before = entry.stream.as_ref().map_or(0, |stream| stream.record.len());
+            let added = record.len();
+            entry.stream = Some(KnownStream { id: accepted.id, received_ms, revision, country, record });
+            let is_old = received_ms - entry.since_ms > refresh_ms;
+            if is_old {
+                entry.since_ms = received_ms;
+                self.by_age.push_back((received_ms, key));
+            }
+            self.bytes = self.bytes + added - before;
+        }
+        matched
+    }
+
+    /// Returns the result of the fact, unless it waits, and the new revision of its stream.
+    fn add_fact(
+        &mut self,
+        received_ms: i64,
+        fact: &ServerFact,
+    ) -> (Option<FactResult>, Option<ChangedStream>) {
+        let key = (fact.site.as_str().into(), fact.response_id.as_str().into());
+        let entry = self.entry(key, received_ms);
+        let is_new = add_timing(&mut entry.layers, fact.layer, &fact.timing);
+        let Some(known) = &mut entry.stream else {
+            entry.waiting += u32::from(is_new);
+            return ((!is_new).then_some(FactResult::Duplicate), None);
+        };
+        let result = if is_new { FactResult::Matched } else { FactResult::Duplicate };
+        // It was encoded here.
+        let Some(mut read) = record::read(&known.record) else { return (Some(result), None) };
+        read.report.layers = Some(entry.layers.clone());
+        known.revision = revision(&read.report);
+        let mut record = Vec::new();
+        record::write(known.id, known.country, &read.report, &mut record);
+        let (before, added) = (known.record.len(), record.len());
+        known.record = record.into_boxed_slice();
+        let accepted = AcceptedReport { id: known.id, report: read.report };
+        let changed = ChangedStream { received_ms: known.received_ms, country: known.country, accepted };
+        self.bytes = self.bytes + added - before;
+        (Some(result), Some(changed))
+    }
+
+    fn entry(&mut self, key: MatchKey, since_ms: i64) -> &mut Entry {
+        let Self { by_id, by_age, bytes } = self;
+        by_id.entry(key).or_insert_with_key(|key| {
+            by_age.push_back((since_ms, key.clone()));
+            *bytes += ENTRY_BYTES + KEY_COPIES * (key.0.len() + key.1.len());
+            Entry { since_ms, layers: Layers::default(), waiting: 0, stream: None }
+        })
+    }
+
+    /// Forgets what arrived before `before_ms`, and the oldest entries over the memory limit. Facts that no stream has
+    /// by then are counted.
+    fn expire(&mut self, before_ms: i64, counters: &RequestCounters) {
+        while let Some((since_ms, _)) = self.by_age.front()
+            && (*since_ms < before_ms || self.bytes > MOST_BYTES)
+            && let Some((since_ms, key)) = self.by_age.pop_front()
+        {
+            let key_bytes = key.0.len() + key.1.len();
+            if self.by_id.get(&key).is_some_and(|entry| entry.since_ms == since_ms)
+                && let Some(entry) = self.by_id.remove(&key)
+            {
+                let record_bytes = entry.stream.as_ref().map_or(0, |stream| stream.record.len());
+                self.bytes -= ENTRY_BYTES + KEY_COPIES * key_bytes + record_bytes;
+                counters.facts(FactResult::Expired, entry.waiting.into());
+            }
+        }
+    }
+}
+
+/// `None` if the response has no id.
+fn key_of(AcceptedReport { report, .. }: &AcceptedReport) -> Option<MatchKey> {
+    let id = report.response_id.as_deref()?;
+    Some((report.site.as_deref().unwrap_or_default().into(), id.into()))
+}
+
+/// Limit for the memory of all entries: about 60,000 streams.
+const MOST_BYTES: usize = 48 * 1024 * 1024;
+/// In the map, and twice in the list: an entry is there again once a later revision has arrived.
+const KEY_COPIES: usize = 3;
+/// An entry without its texts and its record, and its places in the two collections.
+const ENTRY_BYTES: usize = size_of::<Entry>() + KEY_COPIES * size_of::<MatchKey>() + 32;

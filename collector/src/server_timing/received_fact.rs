@@ -1,0 +1,102 @@
+//! A fact as a request brings it, checked against the limits of the report's fields.
+
+use std::fmt;
+
+use beacon::{Field, Fields, LayerTiming, MAX_MS, NameShape, Rule, Value};
+
+use crate::report::server_fact::{Layer, ServerFact};
+
+/// What a request contains.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct ReceivedFacts {
+    pub(crate) facts: Vec<ServerFact>,
+    /// Items that are no facts of streams, such as spans of other work. They are normal.
+    pub(crate) skipped: u64,
+    /// Items that are refused.
+    pub(crate) refused: u64,
+    /// The first reason for it.
+    pub(crate) first_refusal: Option<String>,
+}
+
+impl ReceivedFacts {
+    /// Adds the item at this index.
+    pub(crate) fn add(&mut self, index: usize, fact: Result<ServerFact, Invalid>) {
+        match fact {
+            Ok(_) if self.facts.len() >= MOST_FACTS => {
+                self.refuse(index, &Invalid::new("", format!("is more than the {MOST_FACTS} of a request")));
+            }
+            Ok(fact) => self.facts.push(fact),
+            Err(invalid) => self.refuse(index, &invalid),
+        }
+    }
+
+    fn refuse(&mut self, index: usize, invalid: &Invalid) {
+        self.refused += 1;
+        self.first_refusal.get_or_insert_with(|| format!("item {index}: {invalid}"));
+    }
+}
+
+/// Why an item is refused. It quotes no value of the request.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Invalid {
+    field: &'static str,
+    problem: String,
+}
+
+impl Invalid {
+    pub(crate) fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { field, problem: problem.into() }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field {
+            "" => f.write_str(&self.problem),
+            field => write!(f, "`{field}` {}", self.problem),
+        }
+    }
+}
+
+/// Checks a fact of a site.
+pub(crate) fn checked(
+    site: &str,
+    response_id: &str,
+    layer: Layer,
+    timing: LayerTiming,
+) -> Result<ServerFact, Invalid> {
+    if !NameShape::MODEL.fits(response_id.as_bytes()) {
+        return Err(Invalid::new("id", "is not the id of a response"));
+    }
+    let mut checked = Ok(());
+    let mut values = 0;
+    timing.visit(&mut |field, value| {
+        values += 1;
+        if checked.is_ok() {
+            checked = check(field, value);
+        }
+    });
+    checked?;
+    if values < 2 {
+        return Err(Invalid::new("", "has no time and no count"));
+    }
+    Ok(ServerFact { site: site.to_owned(), response_id: response_id.to_owned(), layer, timing })
+}
+
+fn check(field: &'static Field, value: Value<'_>) -> Result<(), Invalid> {
+    match (field.rule, value) {
+        (Rule::Milliseconds, Value::Float(ms)) if !(0.0..=MAX_MS).contains(&ms) => {
+            Err(Invalid::new(field.name, "must be a duration from 0 to 24 hours"))
+        }
+        (Rule::Count(most), Value::Integer(count)) if count > most => {
+            Err(Invalid::new(field.name, format!("must be at most {most}")))
+        }
+        (Rule::Name(shape), Value::Text(text)) if !shape.fits(text.as_bytes()) => {
+            Err(Invalid::new(field.name, "is not a valid name"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// More than any of the known senders packs into one request.
+pub(crate) const MOST_FACTS: usize = 5_000;

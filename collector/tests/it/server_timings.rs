@@ -1,0 +1,285 @@
+//! Timings that the backend sends: they reach their streams in any order, over kills, once; and no text comes with them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use beacon::StreamReport;
+use collector::{Config, Scope, Site};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::{Answer, TIMEOUT, TestCollector, stream, token};
+use crate::running::{Process, post};
+
+const BACKEND: &str = "backend-0123456789a";
+const READER: &str = "reader-0123456789ab";
+const OF_SHOP: &str = "shop-0123456789abcd";
+
+fn config(config: &mut Config) {
+    let of =
+        |name: &str| Site { name: name.to_owned(), keys: vec![name.to_owned()], ..config.sites[0].clone() };
+    config.sites = vec![of("demo"), of("shop")];
+    let with = |name: &str, secret: &str, scopes: &[Scope], sites: &[&str]| {
+        let mut token = token(name, secret);
+        token.scopes = scopes.to_vec();
+        if !sites.is_empty() {
+            token.sites = sites.iter().map(|site| (*site).to_owned()).collect::<Vec<_>>().into();
+        }
+        token
+    };
+    config.tokens = vec![
+        with("backend", BACKEND, &[Scope::ServerTimings], &[]),
+        with("ops", READER, &[Scope::Read, Scope::Metrics], &[]),
+        with("shop-backend", OF_SHOP, &[Scope::ServerTimings], &["shop"]),
+    ];
+}
+
+fn headers(token: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("host", "rum.example".to_owned()),
+        ("content-type", "application/json".to_owned()),
+        ("authorization", format!("Bearer {token}")),
+    ]
+}
+
+async fn send(collector: &TestCollector, token: &str, path: &str, body: impl Into<Body>) -> Answer {
+    let request = Request::builder().method(Method::POST).uri(path);
+    let request =
+        headers(token).into_iter().fold(request, |request, (name, value)| request.header(name, value));
+    collector.send(request.body(body.into()).unwrap()).await
+}
+
+async fn sent(collector: &TestCollector, facts: &Value) -> Value {
+    let answer =
+        send(collector, BACKEND, "/v1/server-timings?site=demo", json!({ "facts": facts }).to_string()).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    serde_json::from_str(&answer.body).unwrap()
+}
+
+async fn get(collector: &TestCollector, path: &str) -> String {
+    let bearer = format!("Bearer {READER}");
+    let headers = [("host", "rum.example"), ("authorization", bearer.as_str())];
+    collector.ask(Method::GET, path, &headers, String::new()).await.body
+}
+
+/// Asks until the answer is as wished.
+async fn until(collector: &TestCollector, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
+    let asked = Instant::now();
+    loop {
+        let text = get(collector, path).await;
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        if wished(&answer) {
+            return answer;
+        }
+        assert!(asked.elapsed() < TIMEOUT, "{path} never answered as wished: {text}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+fn with_response(id: u128) -> StreamReport {
+    StreamReport { response_id: Some(format!("chatcmpl-{id}").into()), ..stream(id, 900.0) }
+}
+
+fn app(id: u128, ttft_ms: f64) -> Value {
+    json!({ "id": format!("chatcmpl-{id}"), "layer": "app", "source": "asgi", "starts_from": "arrival",
+        "ttft_ms": ttft_ms, "ended": "complete" })
+}
+
+fn engine(id: u128) -> Value {
+    json!({ "id": format!("chatcmpl-{id}"), "layer": "engine", "source": "vllm", "queue_ms": 300, "ttft_ms": 800 })
+}
+
+#[tokio::test]
+async fn timings_reach_their_streams_in_either_order() {
+    let mut collector = TestCollector::with(config);
+    collector.report(&[with_response(1)]).await;
+    assert_eq!(
+        sent(&collector, &json!([app(1, 850.0), app(2, 860.0), engine(3)])).await,
+        json!({ "accepted": 3, "skipped": 0, "refused": 0 })
+    );
+    collector.restart();
+    collector.report(&[with_response(2)]).await;
+    sent(&collector, &json!([engine(1), engine(2), app(1, 850.0)])).await;
+    collector.report(&[with_response(3)]).await;
+    let layers = |stream: &Value| {
+        let layers = &stream["layers"];
+        (layers["app"]["ttft_ms"].as_f64(), layers["engine"]["queue_ms"].as_f64())
+    };
+    let expected = [(Some(850.0), Some(300.0)), (Some(860.0), Some(300.0)), (None, Some(300.0))];
+    for (id, expected) in (1..).zip(expected) {
+        until(&collector, &format!("/v1/streams/{id:032x}"), |stream| layers(stream) == expected).await;
+    }
+    let books = until(&collector, "/v1/accounting", |books| books["reports"]["received"] == 3).await;
+    assert_eq!(books["reports"]["by_result"], json!({ "new": 3 }), "facts are no reports of pages");
+    assert_eq!(books["reports"]["unaccounted"], 0);
+    let summary = until(&collector, "/v1/summary", |summary| summary["streams"] == 3).await;
+    assert_eq!(summary["streams"], 3);
+    let metrics = get(&collector, "/metrics").await;
+    for line in [
+        "llm_rum_server_facts_total{result=\"matched\"} 5",
+        "llm_rum_server_facts_total{result=\"duplicate\"} 1",
+        "llm_rum_server_facts_total{result=\"expired\"} 0",
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+}
+
+#[tokio::test]
+async fn only_tokens_with_the_scope_may_send_timings() {
+    let collector = TestCollector::with(config);
+    let body = json!({ "facts": [app(1, 850.0)] }).to_string();
+    let path = "/v1/server-timings?site=demo";
+    send(&collector, READER, path, body.clone()).await.refused(403, "missing_scope");
+    send(&collector, "wrong-0123456789abc", path, body.clone()).await.refused(401, "wrong_token");
+    send(&collector, OF_SHOP, path, body.clone()).await.refused(403, "site_forbidden");
+    send(&collector, BACKEND, "/v1/server-timings", body.clone()).await.refused(400, "bad_query");
+    assert_eq!(send(&collector, OF_SHOP, "/v1/server-timings", body.clone()).await.status, 200);
+    // The stream of another site stays as it is.
+    collector.report(&[with_response(1)]).await;
+    let stream =
+        until(&collector, &format!("/v1/streams/{:032x}", 1), |stream| stream["id"].is_string()).await;
+    assert_eq!(stream["layers"], Value::Null);
+
+    let off = TestCollector::new();
+    let headers = [("host", "127.0.0.1:8787"), ("content-type", "application/json")];
+    off.ask(Method::POST, "/v1/server-timings", &headers, body).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn hostile_bodies_of_timings_are_refused() {
+    let collector = TestCollector::with(config);
+    let path = "/v1/server-timings?site=demo";
+    send(&collector, BACKEND, path, "{").await.refused(400, "bad_json");
+    send(&collector, BACKEND, path, vec![0xff; 100]).await.refused(400, "bad_json");
+    send(&collector, BACKEND, path, "[".repeat(100_000)).await.refused(400, "bad_json");
+    send(&collector, BACKEND, path, vec![b' '; 5 * 1024 * 1024]).await.refused(413, "body_too_large");
+    let gzipped = |bytes: usize| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&vec![b' '; bytes]).unwrap();
+        encoder.finish().unwrap()
+    };
+    let packed = async |body: Vec<u8>| {
+        let request = Request::post(path).header("content-encoding", "gzip");
+        let request =
+            headers(BACKEND).into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        collector.send(request.body(body.into()).unwrap()).await
+    };
+    packed(gzipped(21 * 1024 * 1024)).await.refused(413, "body_too_large");
+    packed(b"no gzip".to_vec()).await.refused(400, "bad_encoding");
+    let facts: Vec<_> = (0..5_001).map(|id| app(id, 1.0)).collect();
+    let answer = sent(&collector, &json!(facts)).await;
+    assert_eq!((answer["accepted"].as_u64(), answer["refused"].as_u64()), (Some(5_000), Some(1)), "{answer}");
+}
+
+#[tokio::test]
+async fn no_text_of_the_backend_is_kept() {
+    let mut collector = TestCollector::with(config);
+    let secret = "PLANTED-7f3a";
+    let texts =
+        json!({ "prompt": secret, "messages": [{ "content": secret }], "user": secret, secret: secret });
+    let mut fact = app(1, 850.0);
+    fact.as_object_mut().unwrap().extend(texts.as_object().unwrap().clone());
+    let spaced = format!("{secret} and more words");
+    let wrong = [("id", 2), ("layer", 3), ("source", 4), ("starts_from", 5), ("ended", 6), ("ttft_ms", 7)];
+    let wrong = wrong.map(|(field, id)| {
+        let mut fact = app(id, 1.0);
+        fact[field] = json!(spaced);
+        fact
+    });
+    let facts: Vec<_> = [fact].into_iter().chain(wrong).collect();
+    let answer = sent(&collector, &json!(facts)).await;
+    assert_eq!((answer["accepted"].as_u64(), answer["refused"].as_u64()), (Some(1), Some(6)));
+    assert!(!answer.to_string().contains(secret), "{answer}");
+    collector.report(&[with_response(1)]).await;
+    let path = format!("/v1/streams/{:032x}", 1);
+    let stream = until(&collector, &path, |stream| stream["layers"].is_object()).await;
+    assert!(!stream.to_string().contains(secret));
+    assert!(!get(&collector, "/metrics").await.contains(secret));
+    collector.close();
+    let mut files = 0;
+    each_file(&collector.config.data, &mut |bytes| {
+        files += 1;
+        assert!(memchr::memmem::find(bytes, secret.as_bytes()).is_none());
+    });
+    assert!(files > 1);
+}
+
+fn each_file(folder: &Path, visit: &mut dyn FnMut(&[u8])) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { each_file(&path, visit) } else { visit(&fs::read(&path).unwrap()) }
+    }
+}
+
+const KILLS: u128 = 30;
+
+#[test]
+fn kills_lose_and_double_no_timing() {
+    let folder = TempDir::new().unwrap();
+    let mut answered = Vec::new();
+    for kill in 0..KILLS {
+        let process = start(folder.path());
+        let mut client = process.connect();
+        for n in 0..=kill % 7 {
+            let id = kill * 100 + n;
+            let reports = json!({ "reports": [with_response(id)] }).to_string();
+            let fact = json!({ "facts": [app(id, 850.0)] }).to_string();
+            let fact = format!(
+                "POST /v1/server-timings HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {BACKEND}\r\n\
+                 content-type: application/json\r\ncontent-length: {}\r\n\r\n{fact}",
+                fact.len()
+            );
+            let steps = if n % 2 == 0 { [post(&reports), fact] } else { [fact, post(&reports)] };
+            let is_cut = n == kill % 7 && kill % 2 == 0;
+            let steps = steps.into_iter().take(if is_cut { 1 } else { 2 });
+            if steps.map(|request| client.ask(&request).unwrap().0).all(|status| status < 300) && !is_cut {
+                answered.push(id);
+            }
+        }
+        process.signal("KILL");
+    }
+    let process = start(folder.path());
+    let mut client = process.connect();
+    let asked = Instant::now();
+    let times = loop {
+        let request = format!(
+            "GET /v1/streams.ndjson HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {READER}\r\n\r\n"
+        );
+        let lines = client.ask(&request).unwrap().1;
+        let mut times: BTreeMap<u128, (u32, u32)> = BTreeMap::new();
+        for line in lines.lines() {
+            let stream: Value = serde_json::from_str(line).unwrap();
+            let id = u128::from_str_radix(stream["id"].as_str().unwrap(), 16).unwrap();
+            let (streams, matched) = times.entry(id).or_default();
+            *streams += 1;
+            *matched += u32::from(stream["layers"]["app"]["ttft_ms"] == 850.0);
+        }
+        if answered.iter().all(|id| times.contains_key(id)) || asked.elapsed() > TIMEOUT {
+            break times;
+        }
+    };
+    assert!(answered.len() > 80, "{}", answered.len());
+    for id in answered {
+        assert_eq!(times.get(&id), Some(&(1, 1)), "{id}");
+    }
+}
+
+fn start(folder: &Path) -> Process {
+    let file = folder.join("llm-rum.toml");
+    let tokens = format!(
+        "[[tokens]]\nname = 'backend'\ntoken = '{BACKEND}'\nscopes = ['server_timings']\n\
+         [[tokens]]\nname = 'ops'\ntoken = '{READER}'\n"
+    );
+    fs::write(&file, format!("{tokens}[journal]\nsync = 'normal'\n")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    Process::spawn(command.arg("--data").arg(folder.join("data")))
+}
