@@ -33,6 +33,8 @@ macro_rules! reasons {
 reasons! {
     /// The body is not JSON.
     BadJson = "bad_json", BAD_REQUEST;
+    /// The body is not protobuf of the expected kind.
+    BadProtobuf = "bad_protobuf", BAD_REQUEST;
     /// A field of a report or a marker has a wrong type or an impossible value.
     BadField = "bad_field", BAD_REQUEST;
     /// A batch has no reports, or too many.

@@ -1,4 +1,5 @@
-//! `POST /v1/server-timings`: the backend sends timings of single streams. The answer comes once the journal has them.
+//! Routes by which the backend sends timings of single streams: in the collector's own format, as payloads of LiteLLM, and
+//! as spans of OpenTelemetry. The answer comes once the journal has them.
 
 use std::sync::Arc;
 
@@ -6,10 +7,11 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Request, Uri, request};
+use axum::http::{HeaderValue, Request, Uri, request};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use tokio::time::{Duration, timeout};
 
 use crate::config::Config;
@@ -20,8 +22,8 @@ use crate::http::error::{ApiError, Reason};
 use crate::ingest::body::{self, BodyEncoding, BodyLimits, BodyReservation};
 use crate::ingest::state::IngestState;
 use crate::server_timing::matcher::Matcher;
-use crate::server_timing::own_json;
 use crate::server_timing::received_fact::ReceivedFacts;
+use crate::server_timing::{litellm, own_json, traces};
 use crate::time;
 
 /// What became of the timings of a request.
@@ -46,11 +48,52 @@ pub(crate) async fn own(
     let (head, body) = request.into_parts();
     let matcher = matcher(&state)?;
     let site = site(&state.config, &access.sites, &head.uri)?;
-    check_type(&head, "application/json")?;
+    check_type(&head, JSON)?;
     let (bytes, _memory) = read(&state, &head, body).await?;
     let received = own_json::read(&bytes, site)?;
     let taken = take(&state, matcher, received).await?;
     Ok(Json(taken).into_response())
+}
+
+/// Handles payloads of LiteLLM's `generic_api`.
+pub(crate) async fn litellm(
+    State(state): State<Arc<IngestState>>,
+    access: Access,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let (head, body) = request.into_parts();
+    let matcher = matcher(&state)?;
+    let site = site(&state.config, &access.sites, &head.uri)?;
+    // It names no type for lines of payloads.
+    let (bytes, _memory) = read(&state, &head, body).await?;
+    let received = litellm::read(&bytes, site)?;
+    let taken = take(&state, matcher, received).await?;
+    Ok(Json(taken).into_response())
+}
+
+/// Handles spans by OTLP/HTTP.
+pub(crate) async fn traces(
+    State(state): State<Arc<IngestState>>,
+    access: Access,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let (head, body) = request.into_parts();
+    let matcher = matcher(&state)?;
+    let site = site(&state.config, &access.sites, &head.uri)?;
+    let is_json = content_type(&head).eq_ignore_ascii_case(JSON);
+    if !is_json {
+        check_type(&head, PROTOBUF)?;
+    }
+    let (bytes, _memory) = read(&state, &head, body).await?;
+    let read = if is_json { traces::read_json } else { traces::read_protobuf };
+    let Taken { refused, first_refusal, .. } = take(&state, matcher, read(&bytes, site)?).await?;
+    if is_json {
+        let partial = json!({ "rejectedSpans": refused.to_string(), "errorMessage": first_refusal.unwrap_or_default() });
+        let answer = if refused > 0 { json!({ "partialSuccess": partial }) } else { json!({}) };
+        return Ok(Json(answer).into_response());
+    }
+    let answer = traces::protobuf_answer(refused, first_refusal);
+    Ok(([(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF))], answer).into_response())
 }
 
 fn matcher(state: &IngestState) -> Result<&Matcher, ApiError> {
@@ -86,13 +129,16 @@ fn site<'a>(config: &'a Config, allowed: &AllowedSites, uri: &Uri) -> Result<&'a
 }
 
 fn check_type(head: &request::Parts, expected: &str) -> Result<(), ApiError> {
-    let content_type =
-        head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case(expected) {
+    if content_type(head).eq_ignore_ascii_case(expected) {
         return Ok(());
     }
     Err(ApiError::new(Reason::UnsupportedMediaType, format!("unsupported content type: use {expected}")))
+}
+
+/// Without its parameters.
+fn content_type(head: &request::Parts) -> &str {
+    let header = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    header.split(';').next().unwrap_or_default().trim()
 }
 
 async fn read<'a>(
@@ -145,6 +191,8 @@ const LIMITS: BodyLimits =
     BodyLimits { bytes: 4 * 1024 * 1024, decompressed_bytes: 20 * 1024 * 1024, seconds: 10 };
 
 const AT_ONCE: usize = 64;
+const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/x-protobuf";
 
 #[cfg(test)]
 mod tests {

@@ -54,6 +54,8 @@ pub fn app(state: AppState) -> Router {
         .layer(from_fn_with_state(state.clone(), auth::markers));
     let server_timings = Router::new()
         .route("/v1/server-timings", post(server_timings::own))
+        .route("/v1/server-timings/litellm", post(server_timings::litellm))
+        .route("/v1/traces", post(server_timings::traces))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::server_timings));
     let metrics = Router::new()

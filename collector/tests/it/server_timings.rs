@@ -219,6 +219,44 @@ fn each_file(folder: &Path, visit: &mut dyn FnMut(&[u8])) {
     }
 }
 
+#[tokio::test]
+async fn litellm_and_opentelemetry_reach_the_same_stream() {
+    let collector = TestCollector::with(config);
+    collector.report(&[with_response(1)]).await;
+    let payload = json!({ "id": "chatcmpl-1", "stream": true, "startTime": 10.0, "completionStartTime": 10.5,
+        "endTime": 12.0, "status": "success", "messages": "PLANTED-7f3a" });
+    let answer = send(&collector, BACKEND, "/v1/server-timings/litellm?site=demo", payload.to_string()).await;
+    assert_eq!((answer.status.as_u16(), &*answer.body), (200, r#"{"accepted":1,"skipped":0,"refused":0}"#));
+    let span = |id: &str, ttft_s: f64| {
+        json!({ "startTimeUnixNano": "1000000000", "endTimeUnixNano": "3000000000", "attributes": [
+            { "key": "gen_ai.response.id", "value": { "stringValue": id } },
+            { "key": "gen_ai.input.messages", "value": { "stringValue": "PLANTED-7f3a" } },
+            { "key": "gen_ai.response.time_to_first_chunk", "value": { "doubleValue": ttft_s } },
+        ] })
+    };
+    let spans = json!([span("chatcmpl-1", 0.75), span("chatcmpl-2", -1.0), { "name": "GET /" }]);
+    let request =
+        json!({ "resourceSpans": [{ "scopeSpans": [{ "scope": { "name": "ai" }, "spans": spans }] }] });
+    let answer = send(&collector, BACKEND, "/v1/traces?site=demo", request.to_string()).await;
+    let partial = json!({ "rejectedSpans": "1", "errorMessage": "item 1: `ttft_ms` must be a duration from 0 to 24 hours" });
+    assert_eq!(serde_json::from_str::<Value>(&answer.body).unwrap(), json!({ "partialSuccess": partial }));
+    let path = format!("/v1/streams/{:032x}", 1);
+    let stream = until(&collector, &path, |stream| stream["layers"]["model_call"].is_object()).await;
+    let layers = &stream["layers"];
+    assert_eq!((&layers["gateway"]["ttft_ms"], &layers["model_call"]["ttft_ms"]), (&json!(500.0), &json!(750.0)));
+    assert_eq!(
+        (&layers["gateway"]["source"], &layers["model_call"]["source"]),
+        (&json!("litellm"), &json!("ai"))
+    );
+    assert!(!stream.to_string().contains("PLANTED"));
+    // The empty request by which exporters test a connection.
+    let request = Request::post("/v1/traces?site=demo").header("host", "rum.example");
+    let request = request.header("authorization", format!("Bearer {BACKEND}"));
+    let answer =
+        collector.send(request.header("content-type", "application/x-protobuf").body(Body::empty()).unwrap());
+    assert_eq!((answer.await.status.as_u16(), ""), (200, ""));
+}
+
 const KILLS: u128 = 30;
 
 #[test]
