@@ -21,7 +21,7 @@ struct Layers {
     order: &'static str,
 }
 
-const LAYERS: [Layers; 5] = [
+const LAYERS: [Layers; 6] = [
     Layers {
         folder: "collector/src",
         order: "main healthcheck lib fuzzing cli server export api notify slo stats store rows aggregate ingest \
@@ -37,6 +37,10 @@ const LAYERS: [Layers; 5] = [
         folder: "instrumentation/node/src",
         order: "index express fastify web node-response comment-writer event-kind event-splitter eligibility marks \
                 faults async-local-storage-node async-local-storage-other",
+    },
+    Layers {
+        folder: "instrumentation/rust/src",
+        order: "lib service body comment_writer event_kind event_splitter eligibility marks",
     },
     Layers {
         folder: "www/src",

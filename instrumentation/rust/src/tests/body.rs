@@ -1,0 +1,202 @@
+//! Frames, ends and faults of the body.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response};
+use http_body::Body;
+use proptest::prelude::*;
+use tower::{Layer, Service, service_fn};
+
+use super::scripted::{Act, Received, Script, Step, clock, context, receive, respond_by, sends};
+use crate::marks::{Marked, Marks, mark};
+use crate::{CommentedBody, LlmRumLayer};
+
+const BODY: [&str; 3] = ["data: A\n\n", "data: B\n\n", "data: [DONE]\n\n"];
+
+fn browser() -> Request<()> {
+    Request::builder().header("sec-fetch-site", "same-origin").body(()).unwrap()
+}
+
+fn event_stream() -> Response<()> {
+    Response::builder().header("content-type", "text/event-stream").body(()).unwrap()
+}
+
+fn read(steps: &[Step]) -> Received {
+    receive(respond_by(clock, browser(), event_stream(), steps), steps)
+}
+
+/// A response of an app, and the marks that its handler found in the request.
+fn with_marks(request: Request<()>) -> (Response<CommentedBody<Script>>, Marks) {
+    let marks = Arc::new(Mutex::new(None));
+    let app = service_fn(async |request: Request<()>| {
+        marks.lock().unwrap().clone_from(&request.extensions().get::<Marks>().cloned());
+        Ok::<_, Infallible>(event_stream().map(|()| Script::new(sends(&BODY))))
+    });
+    let mut response = pin!(LlmRumLayer::with_clock(clock).layer(app).call(request));
+    let Poll::Ready(Ok(response)) = response.as_mut().poll(&mut context()) else { panic!("no response") };
+    let marks = marks.lock().unwrap().take();
+    (response, marks.expect("the layer's marks"))
+}
+
+fn trailers() -> HeaderMap {
+    HeaderMap::from_iter([(http::header::ETAG, HeaderValue::from_static("7"))])
+}
+
+#[test]
+fn trailers_follow_the_last_comment() {
+    let mut steps = sends(&BODY[..2]);
+    steps.push(Step { at_ms: 30.0, act: Act::Trailers(trailers()) });
+    let received = read(&steps);
+    assert!(received.text().ends_with(": llm-rum {\"generation_ms\":10}\n\n"));
+    assert_eq!(received.trailers, Some(trailers()));
+}
+
+#[test]
+fn trailers_pass_without_a_comment_at_the_end() {
+    let mut steps = sends(&BODY);
+    steps.push(Step { at_ms: 40.0, act: Act::Trailers(trailers()) });
+    let received = read(&steps);
+    assert!(received.text().ends_with(BODY[2]));
+    assert_eq!(received.trailers, Some(trailers()));
+}
+
+#[test]
+fn the_end_comes_after_the_last_own_frame() {
+    let steps = sends(&BODY[..2]);
+    let mut body = pin!(respond_by(clock, browser(), event_stream(), &steps).into_body());
+    for frames_left in [2, 1, 0] {
+        // The app's body says after two frames that it is over, but one comment follows.
+        assert!(!body.is_end_stream(), "{frames_left} frames left");
+        assert!(matches!(body.as_mut().poll_frame(&mut context()), Poll::Ready(Some(Ok(_)))));
+    }
+    assert!(body.is_end_stream());
+    assert!(matches!(body.as_mut().poll_frame(&mut context()), Poll::Ready(None)));
+}
+
+#[test]
+fn the_size_is_known_only_without_comments() {
+    let steps = sends(&BODY);
+    let own: usize = BODY.iter().map(|text| text.len()).sum();
+    let commented = respond_by(clock, browser(), event_stream(), &steps);
+    assert_eq!((commented.size_hint().lower(), commented.size_hint().upper()), (0, None));
+    let plain = respond_by(clock, Request::new(()), event_stream(), &steps);
+    assert_eq!(plain.size_hint().exact(), Some(own as u64));
+    let empty = respond_by(clock, Request::new(()), event_stream(), &[]);
+    assert!(empty.is_end_stream());
+}
+
+#[test]
+fn a_fault_of_the_layer_leaves_the_stream_unchanged() {
+    thread_local! {
+        static CALLS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+    fn faulty() -> Instant {
+        CALLS.set(CALLS.get() + 1);
+        // The first call is for the arrival.
+        assert_eq!(CALLS.get(), 1, "a fault that the test makes");
+        clock()
+    }
+    let steps = sends(&BODY);
+    let received = receive(respond_by(faulty, browser(), event_stream(), &steps), &steps);
+    assert_eq!(received.text(), BODY.concat());
+    assert_eq!(CALLS.get(), 2);
+}
+
+#[test]
+fn chunks_without_comments_are_not_copied() {
+    let steps = sends(&BODY);
+    let received = read(&steps);
+    assert_eq!(received.chunks[1].as_ptr(), steps[1].sent().as_ptr());
+}
+
+#[test]
+fn data_after_a_long_comment_is_text() {
+    let comment = format!(": {}\ndata: A\n\n", "x".repeat(20_000));
+    let steps = [Step { at_ms: 5.0, act: Act::Send(comment.into()) }];
+    assert!(read(&steps).text().starts_with(": llm-rum {\"ttft_ms\":5}"));
+}
+
+#[test]
+fn a_long_event_without_data_is_no_text() {
+    let comment = format!(": {}\nevent: a\n\n", "x".repeat(20_000));
+    let steps = [Step { at_ms: 5.0, act: Act::Send(comment.into()) }];
+    assert_eq!(read(&steps).text().as_bytes(), steps[0].sent());
+}
+
+#[test]
+fn marks_from_another_thread_are_in_the_next_comment() {
+    let (commented, marks) = with_marks(browser());
+    assert!(Marks::current().is_none());
+    mark(Some(9.0), Some(9));
+    std::thread::spawn(move || marks.mark(Some(40.0), None)).join().unwrap();
+    let text = receive(commented, &sends(&BODY)).text();
+    assert!(text.starts_with(": llm-rum {\"ttft_ms\":10,\"queue_ms\":40}\n\n"), "{text}");
+    assert!(text.contains(": llm-rum {\"generation_ms\":10}\n\n"), "{text}");
+}
+
+#[test]
+fn marks_for_other_clients_are_ignored() {
+    let (plain, marks) = with_marks(Request::new(()));
+    marks.mark(Some(40.0), Some(2));
+    assert_eq!(receive(plain, &sends(&BODY)).text(), BODY.concat());
+}
+
+#[test]
+fn values_that_are_no_amounts_are_ignored() {
+    let marks = Marks::default();
+    for wrong in [-1.0, f64::NAN, f64::INFINITY, f64::MAX] {
+        marks.mark(Some(wrong), None);
+    }
+    assert_eq!(marks.get(), Marked::default());
+    marks.mark(Some(1.000_49), Some(3));
+    marks.mark(Some(-1.0), None);
+    assert_eq!(marks.get(), Marked { queue_ms: Some(1.0), output_tokens: Some(3) });
+}
+
+proptest! {
+    /// All bytes of the app come out, in their order, and at most two comments with them.
+    #[test]
+    fn any_bytes_come_out_with_at_most_two_comments(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "\n", "\r", "\r\n", "data:", "data: {", "\"type\":\"stop\"", "}", "id: 1", "event: end", "[DONE]",
+                "\u{feff}", "retry:", " x", "é",
+            ]),
+            0..40,
+        ),
+        size in 1..9_usize,
+    ) {
+        let own = Bytes::from(parts.concat());
+        let steps: Vec<_> = own
+            .chunks(size)
+            .map(|chunk| Step { at_ms: 1.0, act: Act::Send(Bytes::copy_from_slice(chunk)) })
+            .collect();
+        let text = read(&steps).chunks.concat();
+        let mut rest = &text[..];
+        let mut left = &own[..];
+        let mut comments = 0;
+        while !rest.is_empty() {
+            if rest.starts_with(b": llm-rum {") {
+                comments += 1;
+                let after = memchr::memchr(b'}', rest).expect("the end of the comment") + 1;
+                rest = &rest[after..];
+                // One line end, or two.
+                let ends = ["\r\n\r\n", "\n\n", "\r\r", "\r\n", "\n", "\r"];
+                let end = ends.iter().find(|end| rest.starts_with(end.as_bytes())).expect("a line end");
+                let own_rest = &rest[end.len()..];
+                let half = &rest[end.len() / 2..];
+                rest = if end.len() % 2 == 0 && own_rest != left && half.starts_with(left) { half } else { own_rest };
+            } else {
+                prop_assert_eq!(left.first(), rest.first());
+                (left, rest) = (&left[1..], &rest[1..]);
+            }
+        }
+        prop_assert!(left.is_empty());
+        prop_assert!(comments <= 2);
+    }
+}
