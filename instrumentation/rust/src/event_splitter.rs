@@ -83,6 +83,8 @@ impl EventSplitter {
                 self.line_end = "\r\n";
             }
             at = 1;
+            // The chunk may have no other byte.
+            self.after_return = false;
             // The rest of a line end in the middle of the open event belongs to its text.
             start = usize::from(!self.is_open);
         }

@@ -134,3 +134,10 @@ fn data_that_is_no_json_is_text() {
     assert!(commented(&[b"data: {\"type\":\"delta\",\"text\":\"\xff\"}\n\n"]).contains("ttft_ms"));
     assert!(!commented(&[b"data: {\"type\":\"ping\",\"text\":\"\xff\"}\n\n"]).contains("ttft_ms"));
 }
+
+#[test]
+fn a_line_feed_after_a_cut_crlf_ends_the_event() {
+    let chunks = ["data: A\r", "\n", "\n", "data: B\n\n"];
+    let expected = format!("data: A\r\n\n{}\r\n\r\ndata: B\n\n{}\n\n", first(3), second(1));
+    assert_eq!(commented_texts(&chunks), expected);
+}
