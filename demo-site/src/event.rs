@@ -116,13 +116,10 @@ pub(crate) fn first_token_comment() -> Event {
 }
 
 /// Comment with the server's own generation time, to be sent after the last token.
-pub(crate) fn generation_comment(output_tokens: Option<u64>) -> Event {
+pub(crate) fn generation_comment(output_tokens: u64) -> Event {
     Event::timed(move |moments| {
         let generation_ms = moments.last_token_ms - moments.first_token_ms.unwrap_or(moments.last_token_ms);
-        match output_tokens {
-            Some(tokens) => comment(&obj!("generation_ms": generation_ms, "output_tokens": tokens)),
-            None => comment(&obj!("generation_ms": generation_ms)),
-        }
+        comment(&obj!("generation_ms": generation_ms, "output_tokens": output_tokens))
     })
 }
 

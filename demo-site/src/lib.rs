@@ -5,7 +5,6 @@
 
 mod answer;
 mod api;
-mod between;
 mod dialect;
 mod event;
 mod json;

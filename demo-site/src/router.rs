@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
+use llm_rum_tower::LlmRumLayer;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -32,8 +33,13 @@ pub fn app(site: Arc<Site>) -> Router {
         .allow_headers(AllowHeaders::mirror_request())
         .allow_methods(AllowMethods::mirror_request())
         .expose_headers([SEQ_HEADER, X_REQUEST_ID, REQUEST_ID]);
+    let mut streams = llm::routes();
+    // Scripted streams write their own times, which a scenario may hold back.
+    if site.upstream.is_some() {
+        streams = streams.layer(LlmRumLayer::new());
+    }
     Router::new()
-        .merge(llm::routes())
+        .merge(streams)
         .route("/llm/{scenario}/socket", any(socket::answer))
         .route("/demo/log", get(entries))
         .route("/demo/log/wait", get(wait))

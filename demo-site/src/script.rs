@@ -99,7 +99,7 @@ impl Script<'_> {
 
     fn finish(&mut self, line: &mut Timeline) {
         line.now += Duration::from_millis(self.rng.between(1, 5));
-        let output_tokens = Some(self.answer.output_tokens());
+        let output_tokens = self.answer.output_tokens();
         let told = self.answer.api.has_comments().then(|| generation_comment(output_tokens));
         line.send(told.into_iter().chain(dialect::of(self.answer.api).closing(self.answer)));
     }

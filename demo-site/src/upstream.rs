@@ -1,5 +1,5 @@
-//! Relays a real LLM server. The stream passes through byte for byte, with this server's own time to first
-//! token as comments between the events.
+//! Relays a real LLM server. The stream passes through byte for byte. For browsers, the router's layer adds this
+//! server's own time as comments between the events.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -8,16 +8,14 @@ use axum::body::{Body, Bytes};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use beacon::StreamReport;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use llm_rum_tower::mark;
 use probe_core::{Meter, Timestamp};
 use reqwest::{Client, Url};
 use tracing::warn;
 
 use crate::api::Api;
-use crate::between::Between;
-use crate::event::{Moments, first_token_comment, generation_comment};
 use crate::log::{End, Recorder};
 use crate::play::Cut;
 use crate::reply::{refuse, stream_headers};
@@ -73,7 +71,7 @@ impl Upstream {
         let url = format!("{}{}", self.base, api.path());
         let request = self.client.post(url).headers(self.request_headers(headers)).body(body);
         match request.send().await {
-            Ok(response) => relayed(api, response, recorder),
+            Ok(response) => relayed(response, recorder),
             Err(error) => {
                 warn!(upstream = %self.base, error = &error as &dyn Error, "The upstream did not answer");
                 recorder.headers(502, None);
@@ -135,26 +133,16 @@ fn is_own_page(headers: &HeaderMap) -> bool {
     is_no_name && origin.as_bytes() == format!("http://{host}").as_bytes()
 }
 
-fn relayed(api: Api, response: reqwest::Response, recorder: Recorder) -> Response {
+fn relayed(response: reqwest::Response, recorder: Recorder) -> Response {
     let status = response.status();
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
-    let is_sse =
-        content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
     let mut headers = stream_headers(recorder.seq());
     headers.extend(picked(response.headers(), RESPONSE_HEADERS));
     recorder.headers(status.as_u16(), None);
     let mut meter = Meter::new("", Timestamp::from_ms(0.0));
     let named = content_type.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
     meter.on_headers(Timestamp::from_ms(recorder.now_ms()), status.as_u16(), named);
-    let relayed = Relayed {
-        response,
-        recorder,
-        meter,
-        deltas: 0,
-        is_named: false,
-        between: (api.has_comments() && is_sse).then(Between::new),
-        over: false,
-    };
+    let relayed = Relayed { response, recorder, meter, deltas: 0, is_named: false, over: false };
     (status, headers, Body::from_stream(relayed.into_stream())).into_response()
 }
 
@@ -166,8 +154,6 @@ struct Relayed {
     deltas: u32,
     /// The log knows the id of the response.
     is_named: bool,
-    /// `None` if the format has no comments.
-    between: Option<Between>,
     over: bool,
 }
 
@@ -201,7 +187,7 @@ impl Relayed {
 
     fn pass(&mut self, chunk: Bytes) -> Bytes {
         let now_ms = self.recorder.now_ms();
-        let seen = self.meter.on_chunk(Timestamp::from_ms(now_ms), &chunk);
+        self.meter.on_chunk(Timestamp::from_ms(now_ms), &chunk);
         let report = self.meter.report();
         let deltas = report.deltas - self.deltas;
         self.deltas = report.deltas;
@@ -211,26 +197,11 @@ impl Relayed {
             self.is_named = true;
             self.recorder.id(id);
         }
-        let Some(between) = &mut self.between else {
-            self.recorder.write(&chunk, deltas);
-            return chunk;
-        };
-        let moments = moments(&report, now_ms);
-        if seen.first_token {
-            between.insert(&first_token_comment().text(&moments));
-        }
-        if seen.ended && moments.first_token_ms.is_some() {
-            between.insert(&generation_comment(report.output_tokens).text(&moments));
-        }
-        let chunk = between.pass(chunk);
+        // For the layer, which puts it before the end marker.
+        mark(None, report.output_tokens);
         self.recorder.write(&chunk, deltas);
         chunk
     }
-}
-
-fn moments(report: &StreamReport, now_ms: f64) -> Moments {
-    let (first, last) = (report.ttft_ms, report.e2e_ms.unwrap_or(now_ms));
-    Moments { now_ms, first_token_ms: first, last_token_ms: last, ..Moments::default() }
 }
 
 fn picked(from: &HeaderMap, names: &[&'static str]) -> HeaderMap {

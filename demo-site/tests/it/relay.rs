@@ -5,16 +5,16 @@ use sha2::{Digest, Sha256};
 
 use crate::harness::{APIS, Demo, path_of, question, seq_of};
 
-/// The relay's own comments tell no queue and stand before the upstream's.
+/// The relay's own comments stand right before the events, and so behind the upstream's.
 fn without_own_comments(body: &[u8]) -> String {
     let text = std::str::from_utf8(body).unwrap();
     let mut kept = String::new();
     let mut own = 0;
     for event in text.split_inclusive("\n\n") {
         let is_comment = event.starts_with(": llm-rum");
-        // Of each pair of comments the first is the relay's.
+        // Of each pair of comments the second is the relay's.
         own += usize::from(is_comment);
-        if !is_comment || own % 2 == 0 {
+        if !is_comment || own % 2 == 1 {
             kept.push_str(event);
         }
     }
@@ -22,21 +22,36 @@ fn without_own_comments(body: &[u8]) -> String {
     kept
 }
 
+fn digest(body: impl AsRef<[u8]>) -> String {
+    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[tokio::test]
-async fn a_relayed_stream_differs_only_in_added_comments() {
+async fn a_browser_gets_the_relays_comments() {
+    let upstream = Demo::start().await;
+    let relay = Demo::relaying(&format!("{}/llm/normal;first=60;gap=8", upstream.url)).await;
+    for (api, path) in &APIS[..3] {
+        let url = format!("{}/llm/normal{path}", relay.url);
+        let request = relay.client.post(url).header("sec-fetch-site", "same-origin");
+        let response = request.body(question().to_string()).send().await.unwrap();
+        let seq = seq_of(&response);
+        let body = response.bytes().await.unwrap();
+        let text = std::str::from_utf8(&body).unwrap();
+        let tokens = text.matches(",\"output_tokens\":").count();
+        assert!(tokens >= 2, "{api}: both servers tell their tokens: {text}");
+        assert_eq!(upstream.ended(seq).await["sha256"], digest(without_own_comments(&body)), "{api}");
+    }
+}
+
+#[tokio::test]
+async fn a_relayed_stream_is_unchanged_for_other_clients() {
     let upstream = Demo::start().await;
     let relay = Demo::relaying(&format!("{}/llm/normal;first=60;gap=8", upstream.url)).await;
     for (api, _) in APIS {
         let read = relay.read("normal", api).await;
         assert_eq!(read.report.outcome, Outcome::Complete, "{api}: {:?}", read.report);
-        let body = if api == "ollama" {
-            String::from_utf8(read.body).unwrap()
-        } else {
-            without_own_comments(&read.body)
-        };
-        let digest: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
         let sent = upstream.ended(read.seq).await;
-        assert_eq!(sent["sha256"], digest, "{api}");
+        assert_eq!(sent["sha256"], digest(read.body), "{api}");
 
         let passed = relay.ended(read.seq).await;
         assert_eq!((&passed["scenario"], &passed["id"]), (&"upstream".into(), &sent["id"]), "{api}");
