@@ -96,15 +96,15 @@ fn known(name: &str) -> Option<&'static Attribute> {
 
 /// Reads a protobuf request about streams of this site.
 pub(crate) fn read_protobuf(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
-    Ok(facts(protobuf::spans(body)?, site))
+    Ok(facts(&protobuf::spans(body)?, site))
 }
 
 /// Reads a JSON request.
 pub(crate) fn read_json(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
-    Ok(facts(json::spans(body)?, site))
+    Ok(facts(&json::spans(body)?, site))
 }
 
-fn facts(spans: Vec<Span>, site: &str) -> ReceivedFacts {
+fn facts(spans: &[Span], site: &str) -> ReceivedFacts {
     let mut received = ReceivedFacts::default();
     for (index, span) in spans.iter().enumerate() {
         match span.fact(site) {
