@@ -33,13 +33,13 @@ pub fn app(site: Arc<Site>) -> Router {
         .allow_headers(AllowHeaders::mirror_request())
         .allow_methods(AllowMethods::mirror_request())
         .expose_headers([SEQ_HEADER, X_REQUEST_ID, REQUEST_ID]);
-    let mut streams = llm::routes();
-    // Scripted streams write their own times, which a scenario may hold back.
-    if site.upstream.is_some() {
-        streams = streams.layer(LlmRumLayer::new());
-    }
+    let llm = match &site.upstream {
+        Some(_) => llm::routes().layer(LlmRumLayer::new()),
+        // Scripts write the comments by themselves: `buffered` sends its text later than it makes it.
+        None => llm::routes(),
+    };
     Router::new()
-        .merge(streams)
+        .merge(llm)
         .route("/llm/{scenario}/socket", any(socket::answer))
         .route("/demo/log", get(entries))
         .route("/demo/log/wait", get(wait))

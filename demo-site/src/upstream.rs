@@ -1,5 +1,5 @@
-//! Relays a real LLM server. The stream passes through byte for byte. For browsers, the router's layer adds this
-//! server's own time as comments between the events.
+//! Relays a real LLM server. The stream passes through byte for byte. For browsers the layer of `llm-rum-tower`
+//! adds this server's own times.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -170,7 +170,10 @@ impl Relayed {
             return None;
         }
         match self.response.chunk().await {
-            Ok(Some(chunk)) => Some(Ok(self.pass(chunk))),
+            Ok(Some(chunk)) => {
+                self.watch(&chunk);
+                Some(Ok(chunk))
+            }
             Ok(None) => {
                 self.over = true;
                 self.recorder.end(End::Complete);
@@ -185,9 +188,8 @@ impl Relayed {
         }
     }
 
-    fn pass(&mut self, chunk: Bytes) -> Bytes {
-        let now_ms = self.recorder.now_ms();
-        self.meter.on_chunk(Timestamp::from_ms(now_ms), &chunk);
+    fn watch(&mut self, chunk: &[u8]) {
+        self.meter.on_chunk(Timestamp::from_ms(self.recorder.now_ms()), chunk);
         let report = self.meter.report();
         let deltas = report.deltas - self.deltas;
         self.deltas = report.deltas;
@@ -197,10 +199,8 @@ impl Relayed {
             self.is_named = true;
             self.recorder.id(id);
         }
-        // For the layer, which puts it before the end marker.
         mark(None, report.output_tokens);
-        self.recorder.write(&chunk, deltas);
-        chunk
+        self.recorder.write(chunk, deltas);
     }
 }
 

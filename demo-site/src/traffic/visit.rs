@@ -18,7 +18,8 @@ impl Visit {
         let mut meter = Meter::new(self.id.as_str(), now());
         sleep(self.round_trip).await;
         let url = format!("{demo}/llm/{}{}", self.scenario, self.model.api.path());
-        let request = client.post(url).json(&self.body());
+        // A relay adds its own times for browsers only.
+        let request = client.post(url).header("sec-fetch-site", "same-origin").json(&self.body());
         // Dropping the response closes its connection, as a page would.
         let shown = tokio::select! {
             shown = wait(&mut meter, request, now) => shown,

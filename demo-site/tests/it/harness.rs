@@ -61,7 +61,7 @@ impl Demo {
 
     pub(crate) async fn post(&self, scenario: &str, api: &str, body: &Value) -> Response {
         let url = format!("{}/llm/{scenario}{}", self.url, path_of(api));
-        self.client.post(url).json(body).send().await.unwrap()
+        self.client.post(url).header("sec-fetch-site", "same-origin").json(body).send().await.unwrap()
     }
 
     pub(crate) async fn open(&self, scenario: &str, api: &str) -> Response {
