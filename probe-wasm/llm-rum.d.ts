@@ -134,6 +134,11 @@ export interface StreamReport {
   variant?: string;
   /** Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration. */
   attributes?: Record<string, string>;
+  /**
+   * Random number of the tab, by the extension `visits`. The collector replaces it by a keyed hash at once, and no
+   * answer has it.
+   */
+  visit?: string;
   /** When text came, by the extension `arrivals`. Absent while open, and without text. */
   arrivals?: {
     /** Length of a step: 10 times a power of two. */

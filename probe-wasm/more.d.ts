@@ -64,6 +64,13 @@ export function arrivals(): Extension;
 export function marks(): Extension;
 
 /**
+ * Adds `visit`, a random number of the tab, which the extension stores in `sessionStorage`. The collector counts visits
+ * with a bad stream by it, and keeps only a hash. It draws the number with the first report that is sent, so never
+ * without consent.
+ */
+export function visits(): Extension;
+
+/**
  * Adds `probe_overhead`: the time of the probe's own code, its memory, and the bytes that it has sent. It has to be the last
  * extension, as its times end before later ones run.
  */

@@ -80,7 +80,7 @@ fn property(text: &mut String, field: &Field, indent: &str) {
 fn type_of(rule: Rule) -> String {
     match rule {
         Rule::Milliseconds | Rule::Count(_) | Rule::Between(..) | Rule::Share => "number".to_owned(),
-        Rule::Text(_) | Rule::Name(_) | Rule::Id | Rule::Collector => "string".to_owned(),
+        Rule::Text(_) | Rule::Name(_) | Rule::Id | Rule::Visit | Rule::Collector => "string".to_owned(),
         Rule::Word(words, _) => quoted(words, " | "),
         Rule::Flag => "boolean".to_owned(),
         Rule::Histogram => "Histogram".to_owned(),
@@ -167,6 +167,7 @@ fn may_be(rule: Rule) -> String {
         }
         Rule::Flag => "`true` or `false`".to_owned(),
         Rule::Id => "32 hexadecimal digits".to_owned(),
+        Rule::Visit => "at most 16 hexadecimal digits".to_owned(),
         Rule::Collector => "ignored: the site key selects it".to_owned(),
         Rule::Histogram => "at most as many gaps as `chunks`, scale 5, together at most 24 hours".to_owned(),
         Rule::Defects => "counts from 0 to 4294967295 by name of a defect".to_owned(),

@@ -64,6 +64,8 @@ pub enum Rule {
     Flag,
     /// 32 hexadecimal digits.
     Id,
+    /// At most 16 hexadecimal digits. The collector keeps a keyed hash of them, outside the report.
+    Visit,
     /// Set by the collector and ignored in a beacon.
     Collector,
     /// Base-2 exponential histogram of milliseconds.

@@ -128,6 +128,9 @@ fields! {
             variant: Option<Cow<'static, str>> = 46, Rule::Text(128), "The app sets it.";
             /// Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration.
             attributes: Attributes = 47, Rule::Attributes, ATTRIBUTES;
+            /// Random number of the tab, by the extension `visits`. The collector replaces it by a keyed hash at once, and
+            /// no answer has it.
+            visit: Option<Cow<'static, str>> = 49, Rule::Visit, VISIT;
             /// When text came, by the extension `arrivals`. Absent while open, and without text.
             arrivals: Option<Arrivals> = 48, Rule::Group(Arrivals::FIELDS), "";
             /// Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides
@@ -140,7 +143,7 @@ fields! {
             /// Timing of the same stream as the server measured it.
             server: Option<ServerTiming> = 38, Rule::Group(ServerTiming::FIELDS), "";
             /// What the layers of the backend sent to the collector about the same stream. Ignored when sent by a page.
-            layers: Option<Layers> = 49, Rule::Group(Layers::FIELDS), LAYER;
+            layers: Option<Layers> = 50, Rule::Group(Layers::FIELDS), LAYER;
             /// The page and the device.
             page: Option<Page> = 39, Rule::Group(Page::FIELDS), "";
             /// Smallest step that the page's clock showed.
@@ -353,6 +356,9 @@ const SUBMIT: &str = "\
     Time from click, Enter or submit to the request. The probe does not read the place on the page or the \
     typed text.";
 const ARRIVAL: &str = "Times of arrival.";
+const VISIT: &str = "\
+    Random, new for each tab, and only with the extension `visits`. It counts visits with a bad stream. [The \
+    collector never stores it](#visits).";
 const TOKENS: &str = "Token counts of the provider.";
 const SPEED: &str = "Speed of the text: one histogram, no list of times.";
 const NETWORK: &str = "Parts of the time before the first byte.";

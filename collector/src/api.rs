@@ -42,6 +42,7 @@ mod targets_in_view;
 mod throughput;
 mod timeseries;
 mod use_case_status;
+mod visits;
 
 pub(crate) use abandonment::abandonment;
 pub(crate) use breakdown::breakdown;
@@ -65,3 +66,4 @@ pub(crate) use stream_export::{streams_ndjson, streams_parquet};
 pub(crate) use streams::{stream, streams};
 pub(crate) use summary::summary;
 pub(crate) use timeseries::timeseries;
+pub(crate) use visits::visits;

@@ -21,14 +21,14 @@ pub fn judge(body: &[u8]) -> Result<usize, &'static str> {
     let site = Config::default().sites.remove(0);
     let open = IngestSite::new(&site, &Arc::default());
     let ValidatedBatch { reports, .. } =
-        validate(body, body, &open).map_err(|refused| refused.reason.code())?;
+        validate(body, body, &open, Some).map_err(|refused| refused.reason.code())?;
     for accepted in &reports {
         let mut bytes = Vec::new();
-        record::write(accepted.id, None, &accepted.report, &mut bytes);
+        record::write(accepted.id, None, accepted.visit, &accepted.report, &mut bytes);
         let read = record::read(&bytes).expect("what was written can be read");
         assert_eq!(
-            (read.id, &read.report),
-            (accepted.id, &accepted.report),
+            (read.id, read.visit, &read.report),
+            (accepted.id, accepted.visit, &accepted.report),
             "what is replayed is what was counted"
         );
     }
@@ -48,9 +48,9 @@ pub fn reread(bytes: &[u8]) -> bool {
         return true;
     }
     let Some(record) = record::read(bytes) else { return false };
-    let written = |Record { id, country, report }: &Record| {
+    let written = |Record { id, country, visit, report }: &Record| {
         let mut bytes = Vec::new();
-        record::write(*id, *country, report, &mut bytes);
+        record::write(*id, *country, *visit, report, &mut bytes);
         bytes
     };
     // Compares bytes: a damaged duration may be NaN, which equals nothing.

@@ -10,3 +10,4 @@ pub(crate) mod site;
 pub(crate) mod state;
 pub(crate) mod user_agent;
 pub(crate) mod validate;
+pub(crate) mod visit_key;

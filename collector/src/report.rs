@@ -4,3 +4,4 @@ pub(crate) mod accepted;
 pub(crate) mod country;
 pub(crate) mod server_fact;
 pub(crate) mod stream_id;
+pub(crate) mod visit;

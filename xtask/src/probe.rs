@@ -301,7 +301,7 @@ const BESIDE_THE_FACADE: [&str; 2] =
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
-pub(crate) const EXTENSIONS: [(&str, &str, u64); 9] = [
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 10] = [
     ("eventSource", "event-source.js", 1_150),
     ("xhr", "xhr.js", 1_550),
     ("webSocket", "web-socket.js", 1_280),
@@ -310,6 +310,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 9] = [
     ("lastWord", "fetch-later.js", 400),
     ("arrivals", "arrivals.js", 480),
     ("marks", "marks.js", 520),
+    ("visits", "visits.js", 180),
     ("probeOverhead", "probe-overhead.js", 350),
 ];
 

@@ -141,7 +141,7 @@ impl Aggregator {
     fn add_from<E: StoredState>(
         &mut self,
         from: ReportOrigin,
-        &JournaledReport { id, country, ref report, at }: &JournaledReport,
+        &JournaledReport { id, country, ref report, at, .. }: &JournaledReport,
         received_ms: i64,
         earlier: &E,
     ) -> Result<(), E::Error> {

@@ -29,6 +29,7 @@ use super::stream_export::{ExportFormat, StreamExportQuery};
 use super::streams::{StreamListQuery, StreamPage};
 use super::summary::{Summary, SummaryQuery};
 use super::timeseries::{Timeseries, TimeseriesQuery};
+use super::visits::{Visits, VisitsQuery};
 use crate::api::health::Ready;
 use crate::http::session_cookie;
 use crate::ingest::server_timings::Taken;
@@ -48,7 +49,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 17] = [
+const ROUTES: [Route; 18] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -120,6 +121,12 @@ const ROUTES: [Route; 17] = [
         about: "Abandonment: how long users wait for text before they leave.",
         parameters: AbandonmentQuery::openapi,
         answer: schema::<Abandonment>,
+    },
+    Route {
+        path: "/v1/visits",
+        about: "Visits, and the share of them with at least one bad stream.",
+        parameters: VisitsQuery::openapi,
+        answer: schema::<Visits>,
     },
     Route {
         path: "/v1/streams",

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::GroupBy;
 use crate::aggregate::metric::{Metric, selectable};
+use crate::rows::column::VISIT;
 
 /// A stored report.
 pub(super) fn stream(generator: &mut SchemaGenerator) -> Schema {
@@ -40,6 +41,7 @@ pub(super) fn named(generator: &mut SchemaGenerator, name: &str, schema: Value) 
 /// The fields of the table in `beacon`, and those that the collector adds.
 fn stored_report() -> Value {
     let mut schema = object(StreamReport::FIELDS);
+    schema["properties"].as_object_mut().expect("it is an object").remove(VISIT);
     schema["properties"]["received_ms"] =
         json!({ "type": "integer", "description": "When the report arrived." });
     schema["properties"]["country"] =
@@ -67,6 +69,7 @@ fn property(field: &Field) -> Value {
         Rule::Word(words, _) => json!({ "type": "string", "enum": words }),
         Rule::Flag => json!({ "type": "boolean" }),
         Rule::Id => json!({ "type": "string", "pattern": "^[0-9a-f]{32}$" }),
+        Rule::Visit => json!({ "type": "string", "pattern": "^[0-9a-fA-F]{0,16}$" }),
         Rule::Collector => json!({ "type": "string" }),
         Rule::Histogram => json!({
             "type": "object", "required": ["scale", "offset", "counts", "sum"], "properties": {

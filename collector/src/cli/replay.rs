@@ -189,12 +189,12 @@ impl Replay {
         }
     }
 
-    fn count(&mut self, AcceptedReport { id, report }: AcceptedReport) -> Result<(), serde_json::Error> {
+    fn count(&mut self, AcceptedReport { id, report, .. }: AcceptedReport) -> Result<(), serde_json::Error> {
         let mut record = Vec::new();
-        record::write(id, None, &report, &mut record);
+        record::write(id, None, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
         self.aggregator.add(
-            &JournaledReport { id, country: None, report, at },
+            &JournaledReport { id, country: None, visit: None, report, at },
             self.now_ms,
             &self.earlier,
         )?;

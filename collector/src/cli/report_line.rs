@@ -12,6 +12,7 @@ use crate::ingest::normalize::Aliases;
 use crate::ingest::site::IngestSite;
 use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::report::country::Country;
+use crate::report::visit::VisitHash;
 
 /// The sites that lines may belong to.
 pub(super) struct LineSites {
@@ -67,9 +68,13 @@ impl LineSites {
             return Err(ApiError::new(Reason::UnknownSite, "the configuration has no sites"));
         };
         let Some(hint) = hint.filter(|hint| hint.reports.is_none()) else {
-            return Ok(ReportLine { batch: validate(line, &[], open)?, received_ms: None, country: None });
+            return Ok(ReportLine {
+                batch: validate(line, &[], open, no_visit)?,
+                received_ms: None,
+                country: None,
+            });
         };
-        let mut batch = validate(&[b"{\"reports\":[", line, b"]}"].concat(), &[], open)?;
+        let mut batch = validate(&[b"{\"reports\":[", line, b"]}"].concat(), &[], open, no_visit)?;
         // Reports from `/v1/streams` contain fields that the collector added; they are not unknown fields.
         let ignored = &mut batch.discarded.ignored_fields;
         *ignored = ignored.saturating_sub(hint.added());
@@ -77,6 +82,11 @@ impl LineSites {
         let country = hint.country.and_then(|country| serde_json::from_str::<&str>(country.get()).ok());
         Ok(ReportLine { batch, received_ms, country: country.and_then(Country::of_code) })
     }
+}
+
+/// A file has no numbers of tabs that are open now.
+const fn no_visit(_: u64) -> Option<VisitHash> {
+    None
 }
 
 /// The fields of a line that identify its form, and those that the collector adds to a listed report.

@@ -85,7 +85,8 @@ async fn post(
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room.space(network)).await?;
         let received_ms = time::now_ms();
-        let ValidatedBatch { mut reports, discarded } = validate(&bytes, agent(&head.headers), open)?;
+        let hash = |number| Some(state.visits.hash(&open.site.name, number, received_ms));
+        let ValidatedBatch { mut reports, discarded } = validate(&bytes, agent(&head.headers), open, hash)?;
         charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
         charge_site(open)?;
         if reports.is_empty() {

@@ -11,6 +11,7 @@ use crate::ingest::geoip::CountryLookup;
 use crate::ingest::normalize::Aliases;
 use crate::ingest::site::Sites;
 use crate::ingest::validate::ValidatedBatch;
+use crate::ingest::visit_key::VisitKey;
 use crate::journal::Journal;
 use crate::journal::batch::Batch;
 use crate::journal::health::Health;
@@ -31,6 +32,7 @@ pub(crate) struct IngestState {
     pub(super) timings_memory: BodyMemory,
     pub(super) counters: Arc<RequestCounters>,
     pub(super) health: Arc<Health>,
+    pub(super) visits: Arc<VisitKey>,
 }
 
 impl IngestState {
@@ -41,6 +43,7 @@ impl IngestState {
         matcher: Option<Matcher>,
         counters: Arc<RequestCounters>,
         health: Arc<Health>,
+        visits: Arc<VisitKey>,
     ) -> Self {
         Self {
             sites: Sites::new(&config.sites, &Arc::new(Aliases::new(&config.models))),
@@ -52,6 +55,7 @@ impl IngestState {
             timings_memory: BodyMemory::of_server_timings(),
             counters,
             health,
+            visits,
             config,
         }
     }

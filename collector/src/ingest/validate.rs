@@ -22,6 +22,7 @@ use crate::ingest::site::IngestSite;
 use crate::ingest::user_agent;
 use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::stream_id::{StreamId, spread};
+use crate::report::visit::VisitHash;
 
 /// A batch within every limit.
 #[derive(Debug)]
@@ -31,8 +32,13 @@ pub(crate) struct ValidatedBatch {
 }
 
 /// Parses a body, and checks every report in it. `agent` is the sender's `User-Agent`, empty if it is
-/// missing.
-pub(crate) fn validate(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<ValidatedBatch, ApiError> {
+/// missing. `hash` replaces the number of a tab.
+pub(crate) fn validate(
+    body: &[u8],
+    agent: &[u8],
+    open: &IngestSite,
+    hash: impl Fn(u64) -> Option<VisitHash>,
+) -> Result<ValidatedBatch, ApiError> {
     let text =
         str::from_utf8(body).map_err(|_| ApiError::new(Reason::BadJson, "the body is not valid UTF-8"))?;
     let (Body { reports: Reports { kept, sent } }, mut ignored_fields) =
@@ -46,7 +52,7 @@ pub(crate) fn validate(body: &[u8], agent: &[u8], open: &IngestSite) -> Result<V
         ignored_fields += report.attributes.retain(|key, value| {
             open.site.attributes.iter().any(|known| known == key) && is_attribute_value(value)
         });
-        reports.push(accept(report, open).map_err(|refused| refused.at(at))?);
+        reports.push(accept(report, open, &hash).map_err(|refused| refused.at(at))?);
     }
     if open.site.sample < 1.0 {
         reports.retain(|report| is_in_sample(report.id, open.site.sample));
@@ -108,6 +114,7 @@ impl<'de> Visitor<'de> for ReportsVisitor {
 fn accept(
     mut report: StreamReport,
     IngestSite { site, aliases, .. }: &IngestSite,
+    hash: impl Fn(u64) -> Option<VisitHash>,
 ) -> Result<AcceptedReport, Refused> {
     if report.v != SCHEMA_VERSION {
         return Err(Refused::Version(report.v));
@@ -123,7 +130,8 @@ fn accept(
     aliases.normalize(&mut report);
     report.site = Some(Cow::Owned(site.name.clone()));
     report.use_case.get_or_insert_with(|| Cow::Owned(site.use_case.clone()));
-    Ok(AcceptedReport { id, report })
+    let visit = report.visit.take().and_then(|number| hash(u64::from_str_radix(&number, 16).ok()?));
+    Ok(AcceptedReport { id, visit, report })
 }
 
 /// Decides by the id alone, so that all revisions of a stream are in or out, on every collector.
@@ -178,6 +186,11 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Refused> {
             if (field.required || !text.is_empty()) && !shape.fits(text.as_bytes()) =>
         {
             Err(Refused::field(name, "is not a valid name"))
+        }
+        (Rule::Visit, Value::Text(number))
+            if number.len() > 16 || !number.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
+            Err(Refused::field(name, "must be at most 16 hexadecimal digits"))
         }
         (Rule::Marks, Value::List(marks)) => {
             let marks = marks.items();

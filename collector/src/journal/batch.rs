@@ -9,6 +9,7 @@ use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::country::Country;
 use crate::report::server_fact::ServerFact;
 use crate::report::stream_id::StreamId;
+use crate::report::visit::VisitHash;
 
 /// Reports that are stored or refused together.
 pub(crate) struct Batch {
@@ -66,6 +67,8 @@ pub(crate) struct JournaledReport {
     pub(crate) id: StreamId,
     /// Country of the client that sent it. `None` if unknown.
     pub(crate) country: Option<Country>,
+    /// `None` if the page sent no number of its visit.
+    pub(crate) visit: Option<VisitHash>,
     pub(crate) report: StreamReport,
     pub(crate) at: RecordLocation,
 }
@@ -97,7 +100,9 @@ impl FactBatch {
 
 fn pack<'a>(received_ms: i64, items: impl Iterator<Item = Item<'a>>) -> Frame {
     Frame::pack(received_ms, items, |item, into| match item {
-        Item::Report(country, AcceptedReport { id, report }) => record::write(*id, country, report, into),
+        Item::Report(country, AcceptedReport { id, visit, report }) => {
+            record::write(*id, country, *visit, report, into);
+        }
         Item::Discarded(discarded) => record::write_discarded(discarded, into),
         Item::Fact(fact) => record::write_fact(fact, into),
     })
@@ -136,8 +141,8 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
             (Some(discarded), _) => batch.discarded = discarded,
             (None, Some(fact)) => batch.facts.push(fact),
             (None, None) => {
-                let Record { id, country, report } = record::read(bytes)?;
-                batch.reports.push(JournaledReport { id, country, report, at: span.at(position) });
+                let Record { id, country, visit, report } = record::read(bytes)?;
+                batch.reports.push(JournaledReport { id, country, visit, report, at: span.at(position) });
             }
         }
     }

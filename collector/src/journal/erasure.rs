@@ -186,7 +186,7 @@ mod tests {
                 ..StreamReport::new(format!("{number:032x}"))
             });
             let mut frame = Frame::pack(*received_ms, reports, |report, into| {
-                record::write(number as u128, None, &report, into);
+                record::write(number as u128, None, None, &report, into);
             });
             let sealed = frame.sealed(base + bytes.len() as u64).to_vec();
             bytes.extend(sealed);

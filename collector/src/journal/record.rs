@@ -9,7 +9,8 @@
 //!
 //! Layout 3 is not a report: two numbers follow, of reports that were sampled out and of fields that were ignored.
 //! Layout 4 is a fact of the backend: the site and the response's id, each after its length, the number of the layer, then
-//! the fields of its timing and a zero.
+//! the fields of its timing and a zero. In layout 5, the 8 bytes of a visit's hash follow, and then a record of layout 1
+//! or 2.
 
 use std::array;
 
@@ -21,6 +22,7 @@ use crate::report::accepted::Discarded;
 use crate::report::country::Country;
 use crate::report::server_fact::{Layer, ServerFact};
 use crate::report::stream_id::StreamId;
+use crate::report::visit::VisitHash;
 
 /// A report as stored in the journal.
 #[derive(Debug, PartialEq)]
@@ -28,11 +30,23 @@ pub(crate) struct Record {
     pub(crate) id: StreamId,
     /// Country of the client that sent it. `None` if unknown.
     pub(crate) country: Option<Country>,
+    /// `None` if the tab sent no number.
+    pub(crate) visit: Option<VisitHash>,
     pub(crate) report: StreamReport,
 }
 
 /// Encodes a report whose id is `id`.
-pub(crate) fn write(id: StreamId, country: Option<Country>, report: &StreamReport, into: &mut Vec<u8>) {
+pub(crate) fn write(
+    id: StreamId,
+    country: Option<Country>,
+    visit: Option<VisitHash>,
+    report: &StreamReport,
+    into: &mut Vec<u8>,
+) {
+    if let Some(visit) = visit {
+        into.push(VISIT);
+        into.extend_from_slice(&visit.to_be_bytes());
+    }
     match country {
         None => into.push(REPORT),
         Some(country) => {
@@ -47,16 +61,16 @@ pub(crate) fn write(id: StreamId, country: Option<Country>, report: &StreamRepor
 /// Decodes a record. `None` if its layout is unknown or its bytes are damaged.
 pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
     match bytes.split_first()? {
-        (&REPORT, rest) => read_report(None, rest),
-        (&REPORT_WITH_COUNTRY, rest) => {
-            let (code, rest) = rest.split_first_chunk::<2>()?;
-            read_report(Some(Country::of_code(str::from_utf8(code).ok()?)?), rest)
+        (&VISIT, rest) => {
+            let (visit, rest) = rest.split_first_chunk()?;
+            read_report(Some(VisitHash::from_be_bytes(*visit)), rest)
         }
         (b'{', _) => {
             let report: StreamReport = serde_json::from_slice(bytes).ok()?;
-            Some(Record { id: u128::from_str_radix(&report.id, 16).ok()?, country: None, report })
+            let id = u128::from_str_radix(&report.id, 16).ok()?;
+            Some(Record { id, country: None, visit: None, report })
         }
-        _ => None,
+        _ => read_report(None, bytes),
     }
 }
 
@@ -104,12 +118,20 @@ fn take_text(from: &mut &[u8]) -> Option<String> {
     String::from_utf8(text.to_vec()).ok()
 }
 
-fn read_report(country: Option<Country>, from: &[u8]) -> Option<Record> {
+fn read_report(visit: Option<VisitHash>, bytes: &[u8]) -> Option<Record> {
+    let (country, from) = match bytes.split_first()? {
+        (&REPORT, rest) => (None, rest),
+        (&REPORT_WITH_COUNTRY, rest) => {
+            let (code, rest) = rest.split_first_chunk::<2>()?;
+            (Some(Country::of_code(str::from_utf8(code).ok()?)?), rest)
+        }
+        _ => return None,
+    };
     let (id, mut fields) = from.split_first_chunk()?;
     let id = StreamId::from_be_bytes(*id);
     let mut report = StreamReport { id: hexadecimal(id), ..StreamReport::default() };
     report.read_record(&mut fields)?;
-    fields.is_empty().then_some(Record { id, country, report })
+    fields.is_empty().then_some(Record { id, country, visit, report })
 }
 
 fn hexadecimal(id: StreamId) -> String {
@@ -121,6 +143,7 @@ const REPORT: u8 = 1;
 const REPORT_WITH_COUNTRY: u8 = 2;
 const DISCARDED: u8 = 3;
 const FACT: u8 = 4;
+const VISIT: u8 = 5;
 
 #[cfg(test)]
 pub(crate) mod tests;

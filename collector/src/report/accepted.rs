@@ -3,11 +3,15 @@
 use beacon::StreamReport;
 
 use super::stream_id::StreamId;
+use super::visit::VisitHash;
 
 /// A report that passed every limit; only `ingest/validate.rs` makes one.
 #[derive(Debug)]
 pub(crate) struct AcceptedReport {
     pub(crate) id: StreamId,
+    /// `None` if the tab sent no number.
+    pub(crate) visit: Option<VisitHash>,
+    /// Without the tab's number.
     pub(crate) report: StreamReport,
 }
 

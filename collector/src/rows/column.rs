@@ -6,6 +6,7 @@ use serde_json::{Map, json};
 
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
+use crate::report::visit::VisitHash;
 
 /// A stream, as a row shows it.
 pub(crate) struct StreamRow<'a> {
@@ -24,6 +25,7 @@ pub(crate) struct StoredValues {
     pub(crate) series: SeriesId,
     /// By the targets that applied when it was counted.
     pub(crate) judgement: Judgement,
+    pub(crate) visit: Option<VisitHash>,
 }
 
 /// A column of the table.
@@ -67,7 +69,8 @@ pub(crate) fn columns() -> Vec<Column> {
 
 /// The columns of the store's own files: those of an export, and [`StoredValues`].
 pub(crate) fn stored_columns() -> Vec<Column> {
-    let stored = [SERIES, JUDGEMENT].map(|name| Column { name: name.to_owned(), kind: ColumnKind::Integer });
+    let stored =
+        [SERIES, JUDGEMENT, VISIT].map(|name| Column { name: name.to_owned(), kind: ColumnKind::Integer });
     columns().into_iter().chain(stored).collect()
 }
 
@@ -77,6 +80,8 @@ pub(super) const RECEIVED_AT: &str = "received_at";
 pub(super) const SERIES: &str = "series";
 /// Column with the bits of the judgement.
 pub(super) const JUDGEMENT: &str = "judgement";
+/// Column with the hash of the visit, as the bits of a signed number. No report has the field of this name.
+pub(crate) const VISIT: &str = "visit";
 
 fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
     for field in fields {
@@ -86,6 +91,7 @@ fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
                 add_columns(&format!("{name}_"), inner, columns);
                 continue;
             }
+            Rule::Visit => continue,
             Rule::Milliseconds | Rule::Share => ColumnKind::Float,
             Rule::Count(_) | Rule::Between(..) => ColumnKind::Integer,
             Rule::Flag => ColumnKind::Flag,
@@ -102,9 +108,10 @@ impl StreamRow<'_> {
         cells(StreamReport::FIELDS, Some(self.report), &mut each);
         each(Cell::Integer(self.received_ms));
         each(Cell::Text(self.country));
-        if let Some(StoredValues { series, judgement }) = self.stored {
+        if let Some(StoredValues { series, judgement, visit }) = self.stored {
             each(Cell::Integer(series.into()));
             each(Cell::Integer(judgement.to_bits().into()));
+            each(visit.map_or(Cell::Absent, |visit| Cell::Integer(visit.cast_signed())));
         }
     }
 }
@@ -117,6 +124,7 @@ fn cells(fields: &'static [Field], group: Option<&dyn Fields>, each: &mut dyn Fn
             let skipped = rest.by_ref().take_while(|field| field.number != present.number);
             skipped.for_each(|field| absent(field, true, each));
             match (value, present.rule) {
+                (_, Rule::Visit) => {}
                 (Value::Group(inner), Rule::Group(fields)) => cells(fields, Some(inner), each),
                 (value, _) => each(cell(value)),
             }
@@ -128,6 +136,7 @@ fn cells(fields: &'static [Field], group: Option<&dyn Fields>, each: &mut dyn Fn
 /// A flag that is absent is not set, unless its whole group is unknown.
 fn absent(field: &'static Field, in_group: bool, each: &mut dyn FnMut(Cell<'_>)) {
     match field.rule {
+        Rule::Visit => {}
         Rule::Group(inner) => cells(inner, None, each),
         Rule::Flag if in_group => each(Cell::Flag(false)),
         _ => each(Cell::Absent),

@@ -15,9 +15,10 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
-use super::column::{JUDGEMENT, RECEIVED_AT, SERIES};
+use super::column::{JUDGEMENT, RECEIVED_AT, SERIES, VISIT};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
+use crate::report::visit::VisitHash;
 
 /// A stream of a file.
 pub(crate) struct StoredRow<'a> {
@@ -25,6 +26,8 @@ pub(crate) struct StoredRow<'a> {
     pub(crate) received_ms: i64,
     pub(crate) series: SeriesId,
     pub(crate) judgement: Judgement,
+    /// `None` if its column is not read, too.
+    pub(crate) visit: Option<VisitHash>,
 }
 
 /// Which streams of a file are asked.
@@ -130,6 +133,11 @@ impl Group {
             let series = columns[layout.series].integer()?.try_into().map_err(|_| damaged())?;
             let judgement =
                 columns[layout.judgement].integer()?.try_into().ok().and_then(Judgement::from_bits);
+            let visit = match layout.visit.map(|at| columns[at].next()) {
+                Some(Some(StoredCell::Integer(hash))) => Some(hash.cast_unsigned()),
+                Some(Some(_)) => return Err(damaged().into()),
+                Some(None) | None => None,
+            };
             for field in deciding {
                 field.set(&mut report, columns)?;
             }
@@ -141,7 +149,7 @@ impl Group {
                     field.set(&mut report, columns)?;
                 }
                 let judgement = judgement.ok_or_else(damaged)?;
-                each(StoredRow { report: &report, received_ms, series, judgement })?;
+                each(StoredRow { report: &report, received_ms, series, judgement, visit })?;
             } else {
                 others.iter().for_each(|field| _ = columns[field.column].next());
             }
@@ -160,6 +168,8 @@ struct Layout {
     received_at: usize,
     series: usize,
     judgement: usize,
+    /// `None` if it is not read, and in files of earlier versions.
+    visit: Option<usize>,
     fields: Vec<FieldColumn>,
     /// Number of the fields, the first ones, that decide whether a stream is selected.
     deciding: usize,
@@ -193,7 +203,8 @@ impl Layout {
         let deciding = fields.len();
         fields.append(&mut later);
         let (received_at, series, judgement) = (column(RECEIVED_AT)?, column(SERIES)?, column(JUDGEMENT)?);
-        Ok(Self { received_at, series, judgement, fields, deciding })
+        let visit = by_name.get(VISIT).copied().filter(|_| others.has(VISIT));
+        Ok(Self { received_at, series, judgement, visit, fields, deciding })
     }
 
     /// The cells of a group, by column. Those that are not read are absent.
@@ -201,7 +212,8 @@ impl Layout {
         let fields = self.fields.iter().map(|field| field.column);
         let mut columns = Vec::new();
         columns.resize_with(group.num_columns(), ColumnCells::default);
-        for at in [self.received_at, self.series, self.judgement].into_iter().chain(fields) {
+        for at in [self.received_at, self.series, self.judgement].into_iter().chain(self.visit).chain(fields)
+        {
             columns[at] = ColumnCells::read(group, at)?;
         }
         Ok(columns)
@@ -214,6 +226,8 @@ fn add_fields(group: &str, path: &[u8], fields: &[Field], add: &mut dyn FnMut(&s
         let (name, path) = (format!("{group}{}", field.name), [path, &[field.number]].concat());
         match field.rule {
             Rule::Group(inner) => add_fields(&format!("{name}_"), &path, inner, add),
+            // The column of this name has a hash, which belongs into no report.
+            Rule::Visit => {}
             rule => add(&name, &path, rule),
         }
     }

@@ -20,10 +20,16 @@ use crate::journal::record::tests::full;
 
 type Row = (StreamReport, i64, u32);
 
+/// Every third stream has none.
+fn visit_of(received_ms: i64) -> Option<u64> {
+    (received_ms % 3 > 0).then(|| !received_ms.cast_unsigned())
+}
+
 fn write(path: &Path, rows: &[Row]) {
     let mut writer = ParquetWriter::new(File::create(path).unwrap(), &stored_columns()).unwrap();
     for (report, received_ms, series) in rows {
-        let stored = Some(StoredValues { series: *series, judgement: Judgement::WITHIN_SLO });
+        let visit = visit_of(*received_ms);
+        let stored = Some(StoredValues { series: *series, judgement: Judgement::WITHIN_SLO, visit });
         let row = StreamRow { report, received_ms: *received_ms, country: "DE", stored };
         writer.add(&row).unwrap();
     }
@@ -38,6 +44,8 @@ fn read_fields(path: &Path, fields: &FieldsRead) -> Result<Vec<Row>, ParquetErro
     let mut rows = Vec::new();
     each_row(&[(path.to_owned(), All)], fields, |row| {
         assert_eq!(row.judgement, Judgement::WITHIN_SLO);
+        let is_read = matches!(fields, FieldsRead::All);
+        assert_eq!(row.visit, visit_of(row.received_ms).filter(|_| is_read));
         rows.push((row.report.clone(), row.received_ms, row.series));
         Ok::<_, ParquetError>(())
     })?;
@@ -98,7 +106,7 @@ fn every_column_has_a_cell_and_a_name_of_its_own() {
     let mut names: Vec<_> = stored_columns().into_iter().map(|column| column.name).collect();
     for report in [full(), StreamReport::new("0".repeat(32))] {
         let mut cells = 0;
-        let stored = Some(StoredValues { series: 0, judgement: Judgement::default() });
+        let stored = Some(StoredValues { series: 0, judgement: Judgement::default(), visit: None });
         let row = StreamRow { report: &report, received_ms: 1, country: "DE", stored };
         row.cells(|_| cells += 1);
         assert_eq!(cells, names.len());

@@ -17,6 +17,7 @@ use crate::http::counters::RequestCounters;
 use crate::http::probe_files::ProbeVersions;
 use crate::ingest::geoip::CountryLookup;
 use crate::ingest::state::IngestState;
+use crate::ingest::visit_key::VisitKey;
 use crate::journal::health::Health;
 use crate::notify;
 use crate::server::aggregation_worker::{self, Started, Threads};
@@ -25,6 +26,7 @@ use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
 use crate::store::marker_writer::MarkerWriter;
 use crate::store::reader_pool::ReaderPool;
+use crate::time;
 
 /// A collector that uses its data folder.
 pub struct Collector {
@@ -36,6 +38,8 @@ pub struct Collector {
     notifier: Option<Background>,
     /// Dropped before the threads end, so that they store its last counters.
     countries: Option<Background>,
+    /// Destroys the key of visits when its day is over.
+    visit_key: Background,
     failed: oneshot::Receiver<()>,
 }
 
@@ -61,8 +65,10 @@ impl Collector {
         let markers = MarkerWriter::new(&config.data, cluster.clone());
         let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster));
         let config = Arc::new(config);
-        let ingest =
-            IngestState::new(config.clone(), countries, journal, matcher, counters.clone(), health.clone());
+        let visits = Arc::new(VisitKey::open(&config.data, time::now_ms()));
+        let visit_key = visits.watch().map_err(StoreError::Thread)?;
+        let (served, seen) = (counters.clone(), health.clone());
+        let ingest = IngestState::new(config.clone(), countries, journal, matcher, served, seen, visits);
         let ingest = Arc::new(ingest);
         let api = ApiState {
             config: config.clone(),
@@ -85,7 +91,7 @@ impl Collector {
         let access = Arc::new(AccessControl::new(config.clone(), counters.clone()));
         let state =
             AppState::new(Shared { config, ingest, api, access, probes, published, counters, health });
-        Ok(Self { state, threads, exporter, notifier, countries: watch, failed })
+        Ok(Self { state, threads, exporter, notifier, countries: watch, visit_key, failed })
     }
 
     /// The state that [`app`](crate::app) needs.
@@ -107,6 +113,7 @@ impl Collector {
     /// Threads then still wait for the disk, and only the end of the process unlocks the folder.
     pub fn close(self, within: Duration) -> Result<(), StoreError> {
         drop(self.countries);
+        drop(self.visit_key);
         drop(self.notifier);
         self.threads.stop(within)?;
         drop(self.exporter);

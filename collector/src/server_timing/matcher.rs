@@ -124,7 +124,8 @@ impl Matcher {
             let _changed = state.add_fact(batch.received_ms, fact);
         }
         for journaled in batch.reports {
-            let mut accepted = AcceptedReport { id: journaled.id, report: journaled.report };
+            let mut accepted =
+                AcceptedReport { id: journaled.id, visit: journaled.visit, report: journaled.report };
             if let Some(key) = key_of(&accepted) {
                 state.add_to_report(key, (batch.received_ms, self.wait_ms), journaled.country, &mut accepted);
             }
@@ -161,7 +162,7 @@ impl State {
         let revision = revision(&accepted.report);
         if entry.stream.as_ref().is_none_or(|known| known.revision <= revision) {
             let mut record = Vec::new();
-            record::write(accepted.id, country, &accepted.report, &mut record);
+            record::write(accepted.id, country, accepted.visit, &accepted.report, &mut record);
             let record = record.into_boxed_slice();
             let before = entry.stream.as_ref().map_or(0, |stream| stream.record.len());
             let added = record.len();
@@ -195,10 +196,10 @@ impl State {
         read.report.layers = Some(entry.layers.clone());
         known.revision = revision(&read.report);
         let mut record = Vec::new();
-        record::write(known.id, known.country, &read.report, &mut record);
+        record::write(known.id, known.country, read.visit, &read.report, &mut record);
         let (before, added) = (known.record.len(), record.len());
         known.record = record.into_boxed_slice();
-        let accepted = AcceptedReport { id: known.id, report: read.report };
+        let accepted = AcceptedReport { id: known.id, visit: read.visit, report: read.report };
         let changed = ChangedStream { received_ms: known.received_ms, country: known.country, accepted };
         self.bytes = self.bytes + added - before;
         (Some(result), Some(changed))

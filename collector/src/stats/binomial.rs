@@ -52,14 +52,17 @@ fn probabilities(n: u64, p: f64) -> impl Iterator<Item = f64> {
     })
 }
 
+/// Interval with 95 % confidence of a share (Wilson's score interval): `count` of `all`, which is not 0.
+pub(crate) fn interval(count: u64, all: u64) -> (f64, f64) {
+    (wilson(count, all, Z_97_5), 1.0 - wilson(all - count, all, Z_97_5))
+}
+
 /// Interval with 95 % confidence of the difference between two shares, the first minus the second (Newcombe's hybrid
 /// score interval). Each share is a count and the number that it is a part of.
 pub(crate) fn difference(one: (u64, u64), other: (u64, u64)) -> (f64, f64) {
     let share = |(count, all): (u64, u64)| count as f64 / all as f64;
-    let interval =
-        |(count, all): (u64, u64)| (wilson(count, all, Z_97_5), 1.0 - wilson(all - count, all, Z_97_5));
     let ((one_share, other_share), (one, other)) =
-        ((share(one), share(other)), (interval(one), interval(other)));
+        ((share(one), share(other)), (interval(one.0, one.1), interval(other.0, other.1)));
     let difference = one_share - other_share;
     (
         difference - (one_share - one.0).hypot(other.1 - other_share),

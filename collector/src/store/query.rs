@@ -14,6 +14,7 @@ use crate::aggregate::operation::Operation;
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::series::Series;
 use crate::aggregate::window_stats::{FIELDS_OF_COUNTS, WindowStats};
+use crate::report::visit::VisitHash;
 use crate::rows::parquet_reader::FieldsRead;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
@@ -84,6 +85,8 @@ pub(crate) struct KeptStream<'a> {
     pub(crate) received_ms: i64,
     /// By the targets that applied when it was counted.
     pub(crate) judgement: Judgement,
+    /// `None` if its tab sent no number. From files only if the query reads it.
+    pub(crate) visit: Option<VisitHash>,
 }
 
 /// Recent activity.

@@ -102,7 +102,7 @@ fn write(folder: &Path, store: &Path, segments: &Segments, batch: RowBatch) -> R
         let (report, received_ms) = (&record.report, stream.received_ms);
         let country = &series[Dimension::Country];
         let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
-        let stored = Some(StoredValues { series: stream.series, judgement });
+        let stored = Some(StoredValues { series: stream.series, judgement, visit: record.visit });
         rows.add(&StreamRow { report, received_ms, country, stored })?;
     }
     let file = rows.finish()?;

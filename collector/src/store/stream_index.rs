@@ -16,9 +16,11 @@ use super::{row_files, samples};
 use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
 use crate::aggregate::dimension::UNKNOWN;
 use crate::aggregate::series::{Series, SeriesId};
+use crate::journal::record::Record;
 use crate::journal::segments::Segments;
 use crate::report::country::Country;
 use crate::report::stream_id::StreamId;
+use crate::report::visit::VisitHash;
 use crate::rows::parquet_reader::{self, RowSelection, StoredRow};
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
@@ -228,9 +230,9 @@ impl StreamIndex {
             (file.path.clone(), FileSelection { received_ms, series_in, filter, file })
         });
         parquet_reader::each_row(&files.collect::<Vec<_>>(), &fields, |row| {
-            let StoredRow { report, received_ms, series, judgement } = row;
+            let StoredRow { report, received_ms, series, judgement, visit } = row;
             if let Some(series) = known.get(connection, series)? {
-                each(&KeptStream { series, report, received_ms, judgement });
+                each(&KeptStream { series, report, received_ms, judgement, visit });
             }
             Ok::<_, StoreError>(())
         })?;
@@ -241,8 +243,8 @@ impl StreamIndex {
                 && let Some(series) = known.get(connection, stream.series)?
             {
                 let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
-                let (report, received_ms) = (&record.report, stream.received_ms);
-                each(&KeptStream { series, report, received_ms, judgement });
+                let (report, received_ms, visit) = (&record.report, stream.received_ms, record.visit);
+                each(&KeptStream { series, report, received_ms, judgement, visit });
             }
         }
         Ok(())
@@ -281,7 +283,7 @@ impl StreamIndex {
     }
 
     /// The reports between two sequence numbers, without those that are superseded or owned by a peer.
-    pub(super) fn reports(&self, from: SeqNo, to: SeqNo) -> Result<Vec<(SeqNo, Stream, String)>, StoreError> {
+    pub(super) fn reports(&self, from: SeqNo, to: SeqNo) -> Result<Vec<PublishedStream>, StoreError> {
         let standing: Vec<(SeqNo, Stream)> = {
             let streams = self.streams();
             let between = streams.from(from).take_while(|(seq, _)| *seq < to);
@@ -290,8 +292,8 @@ impl StreamIndex {
         };
         let mut reports = Vec::with_capacity(standing.len());
         for (seq, stream) in standing {
-            if let Some(report) = self.segments.report(stream.at)? {
-                reports.push((seq, stream, serde_json::to_string(&report)?));
+            if let Some(Record { report, visit, .. }) = self.segments.record(stream.at)? {
+                reports.push(PublishedStream { seq, stream, visit, json: serde_json::to_string(&report)? });
             }
         }
         Ok(reports)
@@ -312,6 +314,15 @@ impl StreamIndex {
     fn streams(&self) -> RwLockReadGuard<'_, StreamRegistry> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A stream, as a cluster publishes it.
+pub(super) struct PublishedStream {
+    pub(super) seq: SeqNo,
+    pub(super) stream: Stream,
+    pub(super) visit: Option<VisitHash>,
+    /// The report.
+    pub(super) json: String,
 }
 
 /// The streams of a file that a query selects.

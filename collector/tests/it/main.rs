@@ -47,3 +47,4 @@ mod space;
 mod stream_export;
 mod stream_filters;
 mod throughput;
+mod visits;

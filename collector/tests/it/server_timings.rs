@@ -243,7 +243,10 @@ async fn litellm_and_opentelemetry_reach_the_same_stream() {
     let path = format!("/v1/streams/{:032x}", 1);
     let stream = until(&collector, &path, |stream| stream["layers"]["model_call"].is_object()).await;
     let layers = &stream["layers"];
-    assert_eq!((&layers["gateway"]["ttft_ms"], &layers["model_call"]["ttft_ms"]), (&json!(500.0), &json!(750.0)));
+    assert_eq!(
+        (&layers["gateway"]["ttft_ms"], &layers["model_call"]["ttft_ms"]),
+        (&json!(500.0), &json!(750.0))
+    );
     assert_eq!(
         (&layers["gateway"]["source"], &layers["model_call"]["source"]),
         (&json!("litellm"), &json!("ai"))

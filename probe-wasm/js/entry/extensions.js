@@ -7,5 +7,6 @@ export { marks } from "../extensions/marks.js";
 export { networkTiming } from "../extensions/network-timing.js";
 export { paint } from "../extensions/paint.js";
 export { probeOverhead } from "../extensions/probe-overhead.js";
+export { visits } from "../extensions/visits.js";
 export { webSocket } from "../extensions/web-socket.js";
 export { xhr } from "../extensions/xhr.js";

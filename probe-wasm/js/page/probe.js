@@ -184,7 +184,7 @@ function createProbe(options) {
    */
   function enrich(stream, json, goes) {
     let report = { ...JSON.parse(json), sample_rate: Math.min(1, sampleRate) || undefined };
-    for (const { addFields } of extensions) addFields?.(report, stream);
+    for (const { addFields } of extensions) addFields?.(report, stream, goes);
     if (goes) last = report = attempt(() => beforeSend(report));
     // The app may return anything, such as a promise. Only an object with an id is a report.
     return report?.id ? JSON.stringify(report) : "";

@@ -1658,6 +1658,28 @@ export interface Verdict {
 
 export type VerdictLevel = "none" | "good" | "warn" | "bad";
 
+/** Visits of a range. */
+export interface Visits {
+  from: number;
+  /**
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
+   */
+  kept_since_ms?: number | null;
+  /** 95 % confidence interval of `share`. */
+  lower?: number | null;
+  /** Absent without visits. */
+  share?: number | null;
+  /** Streams whose tab sent a number. */
+  streams: number;
+  to: number;
+  upper?: number | null;
+  /** Visits with such a stream. A tab counts once for each site and day (UTC). */
+  visits: number;
+  /** Visits with at least one eligible stream that was not within SLO. */
+  with_bad_stream: number;
+}
+
 export type WaitMetric = "ttfv" | "ttft";
 
 /** Response of each route. */
@@ -1683,4 +1705,5 @@ export interface Responses {
   "v1/streams/{id}": StreamReport;
   "v1/summary": Summary;
   "v1/timeseries": Timeseries;
+  "v1/visits": Visits;
 }

@@ -34,13 +34,13 @@ pub(crate) fn full() -> StreamReport {
 
 fn written(report: &StreamReport) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write(u128::from_str_radix(&report.id, 16).unwrap(), None, report, &mut bytes);
+    write(u128::from_str_radix(&report.id, 16).unwrap(), None, None, report, &mut bytes);
     bytes
 }
 
 fn check(bytes: &[u8], country: Option<Country>, report: StreamReport) {
     let id = u128::from_str_radix(&report.id, 16).unwrap();
-    assert_eq!(read(bytes), Some(Record { id, country, report }));
+    assert_eq!(read(bytes), Some(Record { id, country, visit: None, report }));
 }
 
 #[test]
@@ -67,10 +67,25 @@ fn discarded_counts_are_decoded_and_are_no_report() {
 fn a_country_is_decoded_and_an_unknown_one_refused() {
     let (mut bytes, report) = (Vec::new(), full());
     let country = Country::of_code("DE");
-    write(u128::from_str_radix(&report.id, 16).unwrap(), country, &report, &mut bytes);
+    write(u128::from_str_radix(&report.id, 16).unwrap(), country, None, &report, &mut bytes);
     check(&bytes, country, report);
     bytes[1] = b'X';
     assert_eq!(read(&bytes), None);
+}
+
+#[test]
+fn a_visit_is_decoded_with_and_without_a_country() {
+    let report = full();
+    let id = u128::from_str_radix(&report.id, 16).unwrap();
+    for country in [None, Country::of_code("DE")] {
+        for hash in [0, u64::MAX] {
+            let (mut bytes, visit) = (Vec::new(), Some(hash));
+            write(id, country, visit, &report, &mut bytes);
+            assert_eq!(read(&bytes), Some(Record { id, country, visit, report: report.clone() }));
+            let twice = [&bytes[..9], &bytes].concat();
+            assert_eq!(read(&twice), None, "a record has one visit");
+        }
+    }
 }
 
 #[test]
@@ -93,7 +108,7 @@ fn a_record_of_the_wrong_length_or_layout_is_refused() {
     }
     bytes.push(0);
     assert_eq!(read(&bytes), None);
-    for layout in [0, 2, 3, 255] {
+    for layout in [0, 2, 3, 4, 255] {
         bytes[0] = layout;
         assert_eq!(read(&bytes), None);
     }
@@ -102,7 +117,7 @@ fn a_record_of_the_wrong_length_or_layout_is_refused() {
 proptest! {
     #[test]
     fn any_bytes_after_a_layout_are_a_record_or_none(
-        layout in 0..4_u8, rest in prop::collection::vec(any::<u8>(), 0..200),
+        layout in 0..5_u8, rest in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let _either = reread(&[&[layout], rest.as_slice()].concat());
     }

@@ -48,7 +48,7 @@ fn report(stream: u128, rev: u32) -> AcceptedReport {
         response_id: Some(response_id(stream).into()),
         ..StreamReport::new(format!("{stream:032x}"))
     };
-    AcceptedReport { id: stream, report }
+    AcceptedReport { id: stream, visit: Some(7), report }
 }
 
 fn fact(stream: u128, layer: usize, ttft_ms: u32) -> ServerFact {
@@ -95,7 +95,7 @@ impl Simulated {
     /// The latest revision of each stream, with its facts but not their number.
     fn streams(&self) -> BTreeMap<u128, (u32, Layers)> {
         let mut latest: BTreeMap<u128, &StreamReport> = BTreeMap::new();
-        for AcceptedReport { id, report } in self.journal.iter().flat_map(|(_, reports)| reports) {
+        for AcceptedReport { id, report, .. } in self.journal.iter().flat_map(|(_, reports)| reports) {
             if latest.get(id).is_none_or(|known| revision(known) < revision(report)) {
                 latest.insert(*id, report);
             }
@@ -109,6 +109,7 @@ fn journaled(facts: &[ServerFact], reports: &[AcceptedReport]) -> JournaledBatch
     let journaled = |accepted: &AcceptedReport| JournaledReport {
         id: accepted.id,
         country: None,
+        visit: accepted.visit,
         report: accepted.report.clone(),
         at: RecordLocation { position: 0, len: 1 },
     };

@@ -292,10 +292,10 @@ impl ClusterTables {
     ) -> Result<(), StoreError> {
         let since_ms = self.kept_since_ms()?;
         let mut params = Params::default();
-        let names: Vec<_> = (5..5 + Dimension::COUNT).map(|at| format!("latest.{at}")).collect();
+        let names: Vec<_> = (6..6 + Dimension::COUNT).map(|at| format!("latest.{at}")).collect();
         let query = format!(
-            "SELECT latest.1, latest.3, latest.4, [{}]::Array(String) FROM (
-                SELECT argMax((received_ms, is_open, report, judgement, {}), (rev, collector, place)) AS latest
+            "SELECT latest.1, latest.3, latest.4, toString(latest.5), [{}]::Array(String) FROM (
+                SELECT argMax((received_ms, is_open, report, judgement, visit, {}), (rev, collector, place)) AS latest
                 FROM {} GROUP BY id)
              WHERE {} AND latest.1 >= {} AND latest.1 < {} AND {}
              ORDER BY latest.1",
@@ -305,17 +305,19 @@ impl ClusterTables {
             self.has_ended("latest.2", "latest.1", time::now_ms()),
             from * MINUTE_MS,
             to * MINUTE_MS,
-            in_latest(filter, 5, &mut params),
+            in_latest(filter, 6, &mut params),
         );
         let answer = self.client.query(&query, &params)?;
         begin(since_ms);
-        type Row = (i64, String, u16, [String; Dimension::COUNT]);
-        rows::each(&answer, |(received_ms, report, judgement, values): Row| {
+        // A hash is a text: JSON of ClickHouse may round large numbers or quote them.
+        type Row = (i64, String, u16, Option<String>, [String; Dimension::COUNT]);
+        rows::each(&answer, |(received_ms, report, judgement, visit, values): Row| {
             let report: StreamReport = serde_json::from_str(&report)?;
             let series = Series::new(values.map(rows::meant));
             let judgement = Judgement::from_bits(judgement).unwrap_or_default();
             if filter.selects_report(&report) {
-                each(&KeptStream { series: &series, report: &report, received_ms, judgement });
+                let visit = visit.and_then(|hash| hash.parse().ok());
+                each(&KeptStream { series: &series, report: &report, received_ms, judgement, visit });
             }
             Ok(())
         })?;

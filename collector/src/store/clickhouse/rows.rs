@@ -70,6 +70,7 @@ impl Rows {
         match value {
             Value::Text(text) => self.json(text),
             Value::Milliseconds(ms) => self.json(ms),
+            Value::Hash(hash) => self.json(hash),
             Value::Number(number) => self.text.extend(number.to_string().as_bytes()),
         }
         self.text.push(b',');
@@ -119,6 +120,8 @@ pub(super) enum Value<'a> {
     Number(i128),
     /// `None` becomes null.
     Milliseconds(Option<f64>),
+    /// `None` becomes null.
+    Hash(Option<u64>),
 }
 
 impl<'a> From<&'a str> for Value<'a> {

@@ -96,7 +96,7 @@ fn statements(client: &Client, store: &config::Store) -> [String; 9] {
             "CREATE TABLE IF NOT EXISTS {} (
                 collector LowCardinality(String), place UInt64, id FixedString(32), rev UInt32,
                 is_open UInt8, received_ms Int64, outcome LowCardinality(String), {labels}, judgement UInt16,
-                report String CODEC(ZSTD), version UInt64)
+                visit Nullable(UInt64), report String CODEC(ZSTD), version UInt64)
             ENGINE = ReplacingMergeTree(version)
             PARTITION BY (collector, intDiv(place, {SEQ_NOS_PER_PARTITION}))
             ORDER BY (collector, place)",
@@ -122,7 +122,8 @@ fn statements(client: &Client, store: &config::Store) -> [String; 9] {
         // Older spans have no rollups by these dimensions: the column is 0 there.
         format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS window_only UInt8", client.table("spans")),
         format!(
-            "ALTER TABLE {} {}, ADD COLUMN IF NOT EXISTS judgement UInt16",
+            "ALTER TABLE {} {}, ADD COLUMN IF NOT EXISTS judgement UInt16,
+             ADD COLUMN IF NOT EXISTS visit Nullable(UInt64)",
             client.table("streams"),
             added(Dimension::window_only())
         ),

@@ -91,13 +91,13 @@ fn replace(connection: &Connection, path: &Path, deletion: &SiteDeletion) -> Res
     let unfinished = path.with_file_name(UNFINISHED);
     let mut rows = ParquetWriter::new(File::create(&unfinished)?, &stored_columns())?;
     each_row(&[(path.to_owned(), EveryRow)], &FieldsRead::All, |row| {
-        let StoredRow { report, received_ms, series, judgement } = row;
+        let StoredRow { report, received_ms, series, judgement, visit } = row;
         if deletion.selects(site_of(report), received_ms) {
             return Ok(());
         }
         let known = series_of(connection, series).optional()?;
         let country = known.as_ref().map_or(UNKNOWN, |series| &series[Dimension::Country]);
-        let stored = Some(StoredValues { series, judgement });
+        let stored = Some(StoredValues { series, judgement, visit });
         Ok::<_, StoreError>(rows.add(&StreamRow { report, received_ms, country, stored })?)
     })?;
     rows.finish()?.sync_all()?;

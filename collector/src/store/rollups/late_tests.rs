@@ -77,7 +77,7 @@ impl Counting {
     fn report(&mut self, report: StreamReport, country: Option<Country>, minute: i64) {
         let id = u128::from_str_radix(&report.id, 16).unwrap();
         let at = RecordLocation { position: self.reports.len() as u64, len: 1 };
-        self.reports.push((JournaledReport { id, country, report, at }, minute * MINUTE_MS));
+        self.reports.push((JournaledReport { id, country, visit: None, report, at }, minute * MINUTE_MS));
         self.apply_from(self.reports.len() - 1);
     }
 

@@ -13,7 +13,7 @@ use crate::time::MINUTE_MS;
 
 fn kept(id: u128) -> JournaledReport {
     let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
-    JournaledReport { id, country: None, report, at: RecordLocation { position: 0, len: 1 } }
+    JournaledReport { id, country: None, visit: None, report, at: RecordLocation { position: 0, len: 1 } }
 }
 
 fn clickhouse() -> config::ClickHouse {

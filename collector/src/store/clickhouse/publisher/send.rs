@@ -16,6 +16,7 @@ use crate::report::stream_id::spread;
 use crate::store::error::StoreError;
 use crate::store::query::IngestTotals;
 use crate::store::rollups::key::GroupByMask;
+use crate::store::stream_index::PublishedStream;
 
 impl PublishState {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
@@ -186,7 +187,8 @@ impl PublishState {
             let end = (from / SEQ_NOS_PER_PARTITION + 1) * SEQ_NOS_PER_PARTITION;
             let to = end.min(stored).min(from + STREAMS_AT_A_TIME);
             let mut rows = Rows::default();
-            for (seq, stream, json) in self.stream_index.reports(from, to)? {
+            for published in self.stream_index.reports(from, to)? {
+                let PublishedStream { seq, stream, visit, json } = published;
                 let id = format!("{:032x}", stream.id);
                 let is_open = u64::from(stream.finalized.is_none());
                 let key = [
@@ -199,14 +201,18 @@ impl PublishState {
                     stream.outcome.as_str().into(),
                 ];
                 let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
-                let report =
-                    [u64::from(judgement.to_bits()).into(), json.as_str().into(), self.version.into()];
+                let report = [
+                    u64::from(judgement.to_bits()).into(),
+                    Value::Hash(visit),
+                    json.as_str().into(),
+                    self.version.into(),
+                ];
                 let series = self.outbox.series(stream.series)?;
                 rows.push(key.into_iter().chain(dimensions(series)).chain(report));
             }
             if !rows.is_empty() {
                 let columns = format!(
-                    "collector, place, id, rev, is_open, received_ms, outcome, {}, judgement, report, version",
+                    "collector, place, id, rev, is_open, received_ms, outcome, {}, judgement, visit, report, version",
                     columns(Dimension::all())
                 );
                 self.insert("streams", &columns, rows.bytes())?;

@@ -1,0 +1,191 @@
+//! Replaces the random number of a tab by a keyed hash. The key lasts one day (UTC) and is then destroyed, so a hash leads
+//! neither to a tab nor to the hash of another day.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ring::hmac::{self, HMAC_SHA256};
+use ring::rand::{SecureRandom, SystemRandom};
+use tracing::warn;
+
+use crate::background_thread::Background;
+use crate::report::visit::VisitHash;
+use crate::time::{self, DAY_MS, day_of};
+
+/// The key of the day. A file has it too, so that a restart does not split visits; backups do not copy that file.
+pub(crate) struct VisitKey {
+    path: PathBuf,
+    /// `None` until a tab sends a number.
+    current: Mutex<Option<DayKey>>,
+}
+
+struct DayKey {
+    day: i64,
+    key: hmac::Key,
+}
+
+impl VisitKey {
+    /// Reads the key of the day, and destroys one of another day.
+    pub(crate) fn open(data: &Path, now_ms: i64) -> Self {
+        let path = data.join(VISIT_KEY_FILE);
+        let current = fs::read(&path).ok().and_then(|bytes| DayKey::read(&bytes));
+        let key = Self { path, current: Mutex::new(current.filter(|key| key.day == day_of(now_ms))) };
+        if key.current.lock().is_ok_and(|current| current.is_none()) {
+            key.destroy_file();
+        }
+        key
+    }
+
+    /// The hash of a tab's number for a site.
+    pub(crate) fn hash(&self, site: &str, number: u64, now_ms: i64) -> VisitHash {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let today = day_of(now_ms);
+        current.take_if(|held| !held.is_for(today));
+        let DayKey { key, .. } = current.get_or_insert_with(|| self.new_key(today));
+        let mut signing = hmac::Context::with_key(key);
+        signing.update(&number.to_be_bytes());
+        signing.update(site.as_bytes());
+        let hash = signing.sign();
+        VisitHash::from_be_bytes(*hash.as_ref().first_chunk().expect("a hash has 32 bytes"))
+    }
+
+    /// Destroys the key if its day is over.
+    fn expire(&self, now_ms: i64) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.take_if(|held| !held.is_for(day_of(now_ms))).is_some() {
+            self.destroy_file();
+        }
+    }
+
+    /// Destroys each key at the end of its day.
+    pub(crate) fn watch(self: &Arc<Self>) -> io::Result<Background> {
+        let key = self.clone();
+        Background::start("visit key", move |stopped| {
+            while waits(stopped, time::now_ms()) {
+                key.expire(time::now_ms());
+            }
+        })
+    }
+
+    fn new_key(&self, day: i64) -> DayKey {
+        let mut secret = [0; KEY_BYTES];
+        SystemRandom::new().fill(&mut secret).expect("the system has random numbers");
+        let bytes = [day.to_be_bytes().as_slice(), &secret].concat();
+        if let Err(error) = overwrite(&self.path, &bytes) {
+            warn!(%error, path = %self.path.display(), "Cannot write the key of visits: a restart splits visits");
+        }
+        DayKey { day, key: hmac::Key::new(HMAC_SHA256, &secret) }
+    }
+
+    fn destroy_file(&self) {
+        let destroyed = match fs::metadata(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => overwrite(&self.path, &[0; FILE_BYTES]).and_then(|()| fs::remove_file(&self.path)),
+        };
+        if let Err(error) = destroyed {
+            warn!(%error, path = %self.path.display(), "Cannot destroy the key of visits");
+        }
+    }
+}
+
+impl DayKey {
+    /// `None` if the bytes are no key.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (day, secret) = bytes.split_first_chunk()?;
+        let secret: &[u8; KEY_BYTES] = secret.try_into().ok()?;
+        Some(Self { day: i64::from_be_bytes(*day), key: hmac::Key::new(HMAC_SHA256, secret) })
+    }
+
+    /// A request that arrived just before midnight may be hashed just after it.
+    const fn is_for(&self, day: i64) -> bool {
+        day == self.day || day + 1 == self.day
+    }
+}
+
+/// Writes over the same bytes of the disk, as far as the file system does so.
+fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Waits for the end of the day, and at most a minute: clocks change. `false` if the collector stops.
+fn waits(stopped: &Receiver<()>, now_ms: i64) -> bool {
+    let left = Duration::from_millis((DAY_MS - now_ms.rem_euclid(DAY_MS)).unsigned_abs());
+    stopped.recv_timeout(left.min(LONGEST_WAIT)) == Err(RecvTimeoutError::Timeout)
+}
+
+/// Name of the file in the data folder.
+const VISIT_KEY_FILE: &str = "visits.key";
+const KEY_BYTES: usize = 32;
+/// The day and the key.
+const FILE_BYTES: usize = 8 + KEY_BYTES;
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_hash_lasts_over_a_restart_and_differs_by_site_and_day() {
+        let folder = TempDir::new().unwrap();
+        let key = VisitKey::open(folder.path(), 0);
+        let hash = key.hash("shop", 7, 0);
+        assert_eq!(key.hash("shop", 7, DAY_MS - 1), hash);
+        assert_ne!(key.hash("shop", 8, 0), hash);
+        assert_ne!(key.hash("blog", 7, 0), hash);
+        drop(key);
+        assert_eq!(VisitKey::open(folder.path(), 1).hash("shop", 7, 1), hash);
+        assert_ne!(VisitKey::open(folder.path(), 2).hash("shop", 7, DAY_MS), hash, "the next day");
+        assert_ne!(VisitKey::open(folder.path(), 3).hash("shop", 7, 3), hash, "its key is lost");
+    }
+
+    #[test]
+    fn a_request_from_just_before_midnight_keeps_the_new_key() {
+        let folder = TempDir::new().unwrap();
+        let key = VisitKey::open(folder.path(), DAY_MS);
+        let hash = key.hash("shop", 7, DAY_MS);
+        assert_eq!(key.hash("shop", 7, DAY_MS - 1), hash);
+        assert_eq!(key.hash("shop", 7, DAY_MS), hash);
+    }
+
+    #[test]
+    fn a_key_is_destroyed_when_its_day_is_over() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join(VISIT_KEY_FILE);
+        let key = VisitKey::open(folder.path(), 0);
+        assert!(!file.exists(), "no tab has sent a number");
+        key.hash("shop", 7, 0);
+        key.expire(DAY_MS - 1);
+        assert!(file.exists());
+        key.expire(DAY_MS);
+        assert!(!file.exists());
+
+        key.hash("shop", 7, DAY_MS);
+        drop(key);
+        assert!(file.exists());
+        VisitKey::open(folder.path(), 2 * DAY_MS);
+        assert!(!file.exists(), "a collector that starts later destroys it");
+    }
+
+    #[test]
+    fn a_damaged_key_is_replaced() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join(VISIT_KEY_FILE);
+        for damaged in [&b""[..], &[0; FILE_BYTES - 1], &[0xff; FILE_BYTES + 1]] {
+            fs::write(&file, damaged).unwrap();
+            let key = VisitKey::open(folder.path(), 0);
+            let hash = key.hash("shop", 7, 0);
+            assert_eq!(VisitKey::open(folder.path(), 0).hash("shop", 7, 0), hash);
+        }
+    }
+}
