@@ -20,7 +20,7 @@ import type {
   Summary,
   Timeseries,
 } from "./api/api-types";
-import type { Affected, Explanation, Markers, Phases, Releases, Timeseries as SpeedSeries } from "./api/schemas";
+import type { Affected, Explanation, Markers, Phases, Releases, Timeseries as SpeedSeries, Visits } from "./api/schemas";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
@@ -84,6 +84,8 @@ export const budgets = signal<AsyncResult<Budgets>>(LOADING);
 /** Which streams the panel explains, and what they have in common. */
 export const explainedOf = signal<Affected>("slow");
 export const releases = signal<AsyncResult<Releases>>(LOADING);
+/** Visits of the range. They have none if no page loads the extension `visits`. */
+export const visits = signal<AsyncResult<Visits>>(LOADING);
 /** Markers of the range, without releases. */
 export const postedMarkers = signal<AsyncResult<Markers>>(LOADING);
 export const explanation = signal<AsyncResult<Explanation>>(LOADING);

@@ -68,6 +68,9 @@ export const getExplanation = (window: QueryWindow, of: Affected, options: Reque
 export const getReleases = (window: QueryWindow, options: RequestOptions) =>
   get("v1/releases", windowQuery(window), options);
 
+export const getVisits = (window: QueryWindow, options: RequestOptions) =>
+  get("v1/visits", windowQuery(window), options);
+
 export const getMarkers = (window: QueryWindow, options: RequestOptions, kind?: string) =>
   get("v1/markers", { ...windowQuery(window), kind }, options);
 

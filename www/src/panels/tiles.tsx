@@ -24,9 +24,11 @@ import {
 } from "../format";
 import { leadMetric, MIN_SAMPLES, QUANTILES, targetsInView, targetsOf } from "../metric";
 import { relativeLength } from "../polling/resolution";
+import { visits } from "../state";
 import { Icon } from "../ui/icon";
 import { Term } from "../ui/term";
 import type { CompareTo } from "../url";
+import { badVisitsText } from "./visit-text";
 
 interface TilesProps {
   summary: Summary;
@@ -128,7 +130,19 @@ function Goodput({ summary: { goodput, previous } }: Pick<TilesProps, "summary">
         {goodput.total === 0 ? "no eligible streams" : `met all targets · ${rate(goodput.per_second)}`}
       </p>
       <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} previousSamples={previous.goodput.total} />
+      <BadVisits />
     </Tile>
+  );
+}
+
+/** Nothing if no report of the range carries a visit. */
+function BadVisits() {
+  const answer = visits.value;
+  const text = answer.kind === "known" ? badVisitsText(answer.value) : null;
+  return text === null ? null : (
+    <p class="rests" data-visits>
+      {text}
+    </p>
   );
 }
 
