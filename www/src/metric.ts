@@ -62,3 +62,6 @@ export function isWaitMetric(metric: Metric): metric is WaitMetric {
 
 /** A percentile of fewer samples is marked as uncertain. */
 export const MIN_SAMPLES = 30;
+
+/** Whether a step has samples, but too few. A step whose streams are not all kept has no number of samples. */
+export const hasFewSamples = (n = 0): boolean => n > 0 && n < MIN_SAMPLES;

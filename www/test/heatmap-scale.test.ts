@@ -25,6 +25,7 @@ it("draws only the cells that contain samples", () => {
     { timestamp_ms: 0, n: 101, lower_ms: 119, upper_ms: 141, count: 1, shade: 1 },
   ]);
   expect(cellsOf({ ...answer, points: [], buckets: [] })).toEqual([]);
+  expect(cellsOf({ ...answer, points: [{ timestamp_ms: 0 }] })).toEqual([]);
 });
 
 it("keeps single samples visible and orders shades by count", () => {

@@ -23,6 +23,13 @@ it("bars come first, with the unfinished step apart", () => {
   expect(finished).toEqual([1, 2, 3, 4]);
 });
 
+it("a step without its streams has no bar", () => {
+  const volume = { streams: [null, 0, 3, 4], errors: [null, 0, 1, 0], isRunning: true };
+  const [, finished, , errors] = plotColumns({ times, isLowSample: [], volume, lines: [] });
+  expect(finished).toEqual([null, 0, 3, null]);
+  expect(errors).toEqual([null, 0, 1, 0]);
+});
+
 it("a line can have few samples at times of its own", () => {
   const line = { values: [1, 2, 3, 4], isLowSample: [true, false, false, false] };
   const [, solid] = plotColumns({ times, isLowSample: [false, false, true, false], lines: [line] });

@@ -4,7 +4,7 @@ import { elapsedShare, nextRangeCovering, relativeLength, shorterRange, stepFor 
 
 describe("the step of a line", () => {
   const steps = (count: number, n: number) => Array.from({ length: count }, () => ({ n }));
-  const of = (minutes: number, points: { n: number }[]) => ({ step_ms: minutes * 60_000, points });
+  const of = (minutes: number, points: { n?: number }[]) => ({ step_ms: minutes * 60_000, points });
 
   it("is the finest with enough samples", () => {
     expect(stepFor("1h", of(1, steps(60, 100)))).toBe(60);
@@ -14,6 +14,10 @@ describe("the step of a line", () => {
 
   it("stays fine for a burst after silence", () => {
     expect(stepFor("1h", of(1, [...steps(57, 0), ...steps(3, 200)]))).toBe(60);
+  });
+
+  it("depends on the steps whose streams are kept", () => {
+    expect(stepFor("1h", of(1, [...Array.from({ length: 50 }, () => ({})), ...steps(10, 200)]))).toBe(60);
   });
 
   it("keeps 24 points with little or no traffic", () => {

@@ -37,11 +37,18 @@ pub(crate) struct Comparison {
     points: Vec<Point>,
 }
 
-/// One step of the range.
+/// One step of the range. It has its time alone if not all its streams are kept.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ComparisonPoint")]
 struct Point {
     timestamp_ms: i64,
+    #[serde(flatten)]
+    figures: Option<Figures>,
+}
+
+/// Figures of a step.
+#[derive(Serialize, JsonSchema)]
+struct Figures {
     n: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_p50_ms: Option<f64>,
@@ -104,8 +111,10 @@ pub(crate) async fn compare(
     for step in &steps {
         all.merge(step);
     }
-    let points =
-        range.step_starts(step_ms).zip(&steps).map(|(timestamp_ms, step)| Point::of(timestamp_ms, step));
+    let points = range.step_starts(step_ms).zip(&steps).map(|(timestamp_ms, step)| Point {
+        timestamp_ms,
+        figures: range.has_step(timestamp_ms).then(|| Figures::of(step)),
+    });
     let comparison = Comparison {
         range,
         streams: all.streams(),
@@ -129,33 +138,23 @@ impl Table for Comparison {
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
-        let row = |point: &Point| {
-            vec![
-                Cell::Whole(point.timestamp_ms),
-                point.n.into(),
-                point.client_p50_ms.into(),
-                point.server_p50_ms.into(),
-                point.overhead_p50_ms.into(),
-                point.client_p90_ms.into(),
-                point.server_p90_ms.into(),
-                point.overhead_p90_ms.into(),
-                point.client_p95_ms.into(),
-                point.server_p95_ms.into(),
-                point.overhead_p95_ms.into(),
-                point.client_p99_ms.into(),
-                point.server_p99_ms.into(),
-                point.overhead_p99_ms.into(),
-            ]
+        let cells = self.header().len();
+        let row = |Point { timestamp_ms, figures }: &Point| {
+            let mut row = vec![Cell::Whole(*timestamp_ms)];
+            match figures {
+                Some(figures) => row.extend(figures.cells()),
+                None => row.resize_with(cells, || Cell::Empty),
+            }
+            row
         };
         self.points.iter().map(row).collect()
     }
 }
 
-impl Point {
-    fn of(timestamp_ms: i64, step: &WindowStats) -> Self {
+impl Figures {
+    fn of(step: &WindowStats) -> Self {
         let at = |metric, q| quantile(step.histogram(metric), q);
         Self {
-            timestamp_ms,
             n: step.histogram(CLIENT).count(),
             client_p50_ms: at(CLIENT, 0.5),
             server_p50_ms: at(SERVER, 0.5),
@@ -170,6 +169,24 @@ impl Point {
             server_p99_ms: at(SERVER, 0.99),
             overhead_p99_ms: at(Metric::Overhead, 0.99),
         }
+    }
+
+    fn cells(&self) -> [Cell; 13] {
+        [
+            self.n.into(),
+            self.client_p50_ms.into(),
+            self.server_p50_ms.into(),
+            self.overhead_p50_ms.into(),
+            self.client_p90_ms.into(),
+            self.server_p90_ms.into(),
+            self.overhead_p90_ms.into(),
+            self.client_p95_ms.into(),
+            self.server_p95_ms.into(),
+            self.overhead_p95_ms.into(),
+            self.client_p99_ms.into(),
+            self.server_p99_ms.into(),
+            self.overhead_p99_ms.into(),
+        ]
     }
 }
 

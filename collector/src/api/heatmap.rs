@@ -35,11 +35,18 @@ pub(crate) struct Heatmap {
     points: Vec<Column>,
 }
 
-/// One step of the range.
+/// One step of the range. It has its time alone if not all its streams are kept.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "HeatmapPoint")]
 struct Column {
     timestamp_ms: i64,
+    #[serde(flatten)]
+    values: Option<Values>,
+}
+
+/// Values of a step.
+#[derive(Serialize, JsonSchema)]
+struct Values {
     n: u64,
     /// One count per entry of `buckets`.
     counts: Vec<u64>,
@@ -79,10 +86,12 @@ pub(crate) async fn heatmap(
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let (buckets, columns) = columns(&steps);
     let buckets = buckets.iter().map(|bucket| BucketOf::new(metric.definition().unit, bucket)).collect();
-    let points = range.step_starts(step_ms).zip(columns);
-    let points = points
-        .map(|(timestamp_ms, counts)| Column { timestamp_ms, n: counts.iter().sum(), counts })
-        .collect();
+    let values = |counts: Vec<u64>| Values { n: counts.iter().sum(), counts };
+    let points = range.step_starts(step_ms).zip(columns).map(|(timestamp_ms, counts)| Column {
+        timestamp_ms,
+        values: range.has_step(timestamp_ms).then(|| values(counts)),
+    });
+    let points = points.collect();
     let heatmap = Heatmap { range, step_ms, metric, targets, buckets, points };
     Ok(csv::answer(format, heatmap))
 }
@@ -113,7 +122,8 @@ impl Table for Heatmap {
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         let cells = self.points.iter().flat_map(|point| {
-            let held = self.buckets.iter().zip(&point.counts).filter(|(_, count)| **count > 0);
+            let counts = point.values.iter().flat_map(|values| &values.counts);
+            let held = self.buckets.iter().zip(counts).filter(|(_, count)| **count > 0);
             held.map(|(bucket, count)| {
                 let (lower, upper, _) = bucket.parts();
                 let edges = [Cell::Number(lower), Cell::Number(upper)];

@@ -34,13 +34,13 @@ pub(crate) struct Integrity {
     points: Vec<Point>,
 }
 
-/// One step of the range.
+/// One step of the range. It has its time alone if not all its streams are kept.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "IntegrityPoint")]
 struct Point {
     timestamp_ms: i64,
     #[serde(flatten)]
-    ends: Ends,
+    ends: Option<Ends>,
 }
 
 /// Outcomes and defects of a set of streams.
@@ -88,8 +88,11 @@ pub(crate) async fn integrity(
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let mut all = WindowStats::default();
     steps.iter().for_each(|step| all.merge(step));
-    let points = range.step_starts(step_ms).zip(&steps);
-    let points = points.map(|(timestamp_ms, step)| Point { timestamp_ms, ends: Ends::of(step) }).collect();
+    let points = range.step_starts(step_ms).zip(&steps).map(|(timestamp_ms, step)| Point {
+        timestamp_ms,
+        ends: range.has_step(timestamp_ms).then(|| Ends::of(step)),
+    });
+    let points = points.collect();
     Ok(csv::answer(format, Integrity { range, step_ms, targets, all: Ends::of(&all), points }))
 }
 
@@ -102,6 +105,14 @@ impl Ends {
             defects: stats.defects().map(|(defect, count)| (defect.as_str(), count)).collect(),
         }
     }
+
+    /// In the order of the table's columns.
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        let count_in = |counts: &BTreeMap<_, _>, word| counts.get(word).copied().unwrap_or_default();
+        let counts = [self.streams, self.integrity.good, self.integrity.total].into_iter();
+        let counts = counts.chain(outcomes().map(move |word| count_in(&self.outcomes, word)));
+        counts.chain(defects().map(move |word| count_in(&self.defects, word)))
+    }
 }
 
 impl Table for Integrity {
@@ -112,12 +123,14 @@ impl Table for Integrity {
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
+        let cells = self.header().len();
         let row = |Point { timestamp_ms, ends }: &Point| {
-            let counts = [ends.streams, ends.integrity.good, ends.integrity.total].into_iter();
-            let count_in = |counts: &BTreeMap<_, _>, word| counts.get(word).copied().unwrap_or_default();
-            let counts = counts.chain(outcomes().map(|word| count_in(&ends.outcomes, word)));
-            let counts = counts.chain(defects().map(|word| count_in(&ends.defects, word)));
-            [Cell::Whole(*timestamp_ms)].into_iter().chain(counts.map(Cell::from)).collect()
+            let mut row = vec![Cell::Whole(*timestamp_ms)];
+            match ends {
+                Some(ends) => row.extend(ends.counts().map(Cell::from)),
+                None => row.resize_with(cells, || Cell::Empty),
+            }
+            row
         };
         self.points.iter().map(row).collect()
     }

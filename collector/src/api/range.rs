@@ -242,6 +242,11 @@ impl Range {
         self.kept_since_ms.is_none()
     }
 
+    /// Whether the answer has all streams of a step. Figures of a part of them would look like those of a quiet time.
+    pub(super) fn has_step(self, start_ms: i64) -> bool {
+        self.kept_since_ms.is_none_or(|since_ms| start_ms.max(self.from_ms) >= since_ms)
+    }
+
     /// Seconds of a step's part of the range that have passed, at least one: a step that has only just begun would have
     /// a rate of thousands a second.
     pub(super) fn elapsed_seconds_of(self, start_ms: i64, step_ms: i64) -> f64 {

@@ -41,11 +41,18 @@ pub(crate) struct Timeseries {
     earlier: Option<Vec<Point>>,
 }
 
-/// One step of the range.
+/// One step of the range. It has its time alone if not all its streams are kept.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TimeseriesPoint")]
 struct Point {
     timestamp_ms: i64,
+    #[serde(flatten)]
+    figures: Option<Figures>,
+}
+
+/// Figures of a step.
+#[derive(Serialize, JsonSchema)]
+struct Figures {
     #[serde(flatten)]
     percentiles: Percentiles,
     streams: u64,
@@ -107,11 +114,12 @@ pub(crate) async fn timeseries(
     let range = range.with_kept_since(&state, asked.needs_streams()).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
     let relative_error = relative_error();
-    let points = |mut steps: Steps| {
+    let points = |mut steps: Steps, has_step: &dyn Fn(i64) -> bool| {
         open_since_ms.iter().for_each(|since_ms| steps.in_flight.add_open(*since_ms));
-        steps.points(metric, &state.config.reading_speeds)
+        steps.points(metric, &state.config.reading_speeds, has_step)
     };
-    let (points, earlier) = (points(steps), earlier.map(points));
+    let earlier = earlier.map(|steps| points(steps, &|_| true));
+    let points = points(steps, &|start_ms| range.has_step(start_ms));
     Ok(csv::answer(format, Timeseries { range, step_ms, metric, relative_error, targets, points, earlier }))
 }
 
@@ -144,14 +152,13 @@ impl Steps {
         Ok(steps)
     }
 
-    fn points(&self, metric: Metric, reading_speeds: &[f64]) -> Vec<Point> {
+    fn points(&self, metric: Metric, reading_speeds: &[f64], has_step: &dyn Fn(i64) -> bool) -> Vec<Point> {
         let Self { range, step_ms, stats, in_flight } = self;
         let below = |step: &WindowStats| {
             let shares = reading_speeds.iter().map(|speed| BelowReadingSpeed::of(step, *speed));
             (metric == Metric::OutputRate).then(|| shares.collect())
         };
-        let point = |(timestamp_ms, (step, in_flight)): (i64, (&WindowStats, f64))| Point {
-            timestamp_ms,
+        let figures = |timestamp_ms: i64, step: &WindowStats, in_flight: f64| Figures {
             percentiles: Percentiles::of(step, metric),
             streams: step.streams(),
             errors: step.errors(),
@@ -159,6 +166,10 @@ impl Steps {
             with_usage: step.output_tokens().streams,
             in_flight,
             below_reading_speed: below(step),
+        };
+        let point = |(timestamp_ms, (step, in_flight)): (i64, (&WindowStats, f64))| Point {
+            timestamp_ms,
+            figures: has_step(timestamp_ms).then(|| figures(timestamp_ms, step, in_flight)),
         };
         range.step_starts(*step_ms).zip(stats.iter().zip(in_flight.means())).map(point).collect()
     }
@@ -172,23 +183,34 @@ impl Table for Timeseries {
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
-        let row = |point: &Point| {
-            let mut row = vec![Cell::Whole(point.timestamp_ms)];
-            row.extend(csv::percentile_cells(&point.percentiles));
-            row.extend([point.streams.into(), point.errors.into()]);
-            row.extend(csv::km_adjusted_cells(&point.percentiles));
-            let Throughput { requests_per_second, input_tokens_per_second, output_tokens_per_second } =
-                point.throughput;
-            row.extend([
-                Cell::Number(requests_per_second),
-                input_tokens_per_second.into(),
-                output_tokens_per_second.into(),
-                point.with_usage.into(),
-                Cell::Number(point.in_flight),
-            ]);
+        let cells = self.header().len();
+        let row = |Point { timestamp_ms, figures }: &Point| {
+            let mut row = vec![Cell::Whole(*timestamp_ms)];
+            match figures {
+                Some(figures) => row.extend(figures.cells()),
+                None => row.resize_with(cells, || Cell::Empty),
+            }
             row
         };
         self.points.iter().map(row).collect()
+    }
+}
+
+impl Figures {
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells: Vec<_> = csv::percentile_cells(&self.percentiles).collect();
+        cells.extend([self.streams.into(), self.errors.into()]);
+        cells.extend(csv::km_adjusted_cells(&self.percentiles));
+        let Throughput { requests_per_second, input_tokens_per_second, output_tokens_per_second } =
+            self.throughput;
+        cells.extend([
+            Cell::Number(requests_per_second),
+            input_tokens_per_second.into(),
+            output_tokens_per_second.into(),
+            self.with_usage.into(),
+            Cell::Number(self.in_flight),
+        ]);
+        cells
     }
 }
 

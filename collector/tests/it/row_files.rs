@@ -180,6 +180,57 @@ async fn a_deleted_file_with_newer_streams_ends_what_is_known() {
 }
 
 #[tokio::test]
+async fn a_step_whose_streams_are_not_all_kept_has_no_figures() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let (older_ms, newer_ms) = (now_ms() - 50 * 60_000, now_ms() - 10 * 60_000);
+    let received_ms = |id| if id <= 200 { older_ms } else { newer_ms };
+    let lines = (1..401).map(|id| line(&stream(id, 400.0), received_ms(id), "CH"));
+    assert!(import(&data, &lines.collect::<Vec<_>>()).status.success());
+    let with_bytes = |bytes| {
+        TestCollector::with(|config| {
+            config.data.clone_from(&data);
+            config.store.streams_kept = 20;
+            config.dedupe.ids = 20;
+            config.store.row_file_streams = 90;
+            config.store.row_files_bytes = bytes;
+        })
+    };
+    let collector = with_bytes(u64::MAX);
+    until_files(&collector, 4).await;
+    let bytes: u64 = files(&collector).iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    drop(collector);
+
+    let collector = with_bytes(bytes - 1);
+    collector.until("/v1/summary", |_| files(&collector).len() < 4).await;
+    for route in ["timeseries?metric=ttfv", "compare?", "integrity?", "heatmap?metric=e2e"] {
+        let count = if route.starts_with("integrity") { "streams" } else { "n" };
+        let question = format!("/v1/{route}&range=1h&step=60");
+        let of_windows = collector.json(&question).await;
+        let of_streams = collector.json(&format!("{question}&browser=!firefox")).await;
+        assert_eq!(of_streams["kept_since_ms"], older_ms + 1, "{route}");
+        let (mut absent, mut zero) = (0, 0);
+        let points = of_streams["points"].as_array().unwrap().iter();
+        for (point, of_window) in points.zip(of_windows["points"].as_array().unwrap()) {
+            if point["timestamp_ms"].as_i64().unwrap() <= older_ms {
+                assert_eq!(point.as_object().unwrap().len(), 1, "{route}: {point}");
+                absent += 1;
+            } else {
+                assert_eq!(point[count], of_window[count], "{route}");
+                zero += u64::from(point[count] == 0);
+            }
+            assert!(of_window[count].is_u64(), "windows have all minutes: {of_window}");
+        }
+        assert!(absent > 0 && zero > 0, "{route}: {absent} absent, {zero} zero");
+    }
+    let table = collector.get("/v1/integrity?range=1h&step=60&browser=!firefox&format=csv").await.body;
+    let mut rows = table.lines();
+    let columns = rows.next().unwrap().split(',').count();
+    let first: Vec<_> = rows.next().unwrap().split(',').collect();
+    assert_eq!((first.len(), first[1..].iter().all(|cell| cell.is_empty())), (columns, true), "{first:?}");
+}
+
+#[tokio::test]
 async fn a_backup_has_the_files() {
     let collector = collector();
     send(&collector, 1..301).await;

@@ -213,13 +213,13 @@ export interface Comparison {
   to: number;
 }
 
-/** One step of the range. */
+/** One step of the range. It has its time alone if not all its streams are kept. */
 export interface ComparisonPoint {
   client_p50_ms?: number | null;
   client_p90_ms?: number | null;
   client_p95_ms?: number | null;
   client_p99_ms?: number | null;
-  n: number;
+  n?: number;
   overhead_p50_ms?: number | null;
   overhead_p90_ms?: number | null;
   overhead_p95_ms?: number | null;
@@ -533,11 +533,11 @@ export interface Heatmap {
   use_cases: number;
 }
 
-/** One step of the range. */
+/** One step of the range. It has its time alone if not all its streams are kept. */
 export interface HeatmapPoint {
   /** One count per entry of `buckets`. */
-  counts: number[];
-  n: number;
+  counts?: number[];
+  n?: number;
   timestamp_ms: number;
 }
 
@@ -609,15 +609,15 @@ export interface Integrity {
   use_cases: number;
 }
 
-/** One step of the range. */
+/** One step of the range. It has its time alone if not all its streams are kept. */
 export interface IntegrityPoint {
   /** Streams by defect, each stream once; only defects that occurred. */
-  defects: Record<string, number>;
+  defects?: Record<string, number>;
   /** Intact streams as a share of the eligible streams. */
-  integrity: Ratio;
+  integrity?: Ratio;
   /** Streams by outcome; only outcomes that occurred. */
-  outcomes: Record<string, number>;
-  streams: number;
+  outcomes?: Record<string, number>;
+  streams?: number;
   timestamp_ms: number;
 }
 
@@ -1527,13 +1527,13 @@ export interface Timeseries {
   use_cases: number;
 }
 
-/** One step of the range. */
+/** One step of the range. It has its time alone if not all its streams are kept. */
 export interface TimeseriesPoint {
   /** Streams slower than each of `reading_speeds`. Present for `output_rate`. */
   below_reading_speed?: BelowReadingSpeed[] | null;
-  errors: number;
+  errors?: number;
   /** Mean number of streams in flight. */
-  in_flight: number;
+  in_flight?: number;
   input_tokens_per_second?: number | null;
   /**
    * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
@@ -1543,7 +1543,7 @@ export interface TimeseriesPoint {
   /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
   km_adjusted?: KmAdjusted | null;
   /** Number of values. */
-  n: number;
+  n?: number;
   output_tokens_per_second?: number | null;
   p10_output_tokens_per_second?: number | null;
   p1_output_tokens_per_second?: number | null;
@@ -1554,11 +1554,11 @@ export interface TimeseriesPoint {
   p95_ms?: number | null;
   p99_ms?: number | null;
   /** Finalized streams. */
-  requests_per_second: number;
-  streams: number;
+  requests_per_second?: number;
+  streams?: number;
   timestamp_ms: number;
   /** Streams with the provider's count of output tokens. */
-  with_usage: number;
+  with_usage?: number;
 }
 
 /** A stream that a client has already, if it has this revision. */

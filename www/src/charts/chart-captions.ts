@@ -23,7 +23,7 @@ import {
   valueLabel,
   type MaybeNumber,
 } from "../format";
-import { hasTargets, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { hasTargets, hasFewSamples, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import type { CompareTo, View } from "../url";
 import { longest, stretchesAbove, type Stretch } from "./stretches";
 
@@ -88,8 +88,8 @@ interface TrustedSteps {
 
 /** Steps with enough samples, or all steps with samples if none has enough. */
 function trustedSteps({ points }: Timeseries): TrustedSteps {
-  const seen = points.filter((point) => point.n > 0 && isKnown(point.p95_ms));
-  const enough = seen.filter((point) => point.n >= MIN_SAMPLES);
+  const seen = points.filter((point) => isKnown(point.p95_ms));
+  const enough = seen.filter((point) => !hasFewSamples(point.n));
   const trusted = enough.length > 0 ? enough : seen;
   return {
     p95_ms: trusted.map((point) => point.p95_ms).filter(isKnown),
@@ -129,7 +129,7 @@ export function useCaseTargetsCaption(metric: Metric, useCases: number): string 
 
 /** Explains the dashed parts of a line. */
 export function lowSampleCaption(series: Timeseries): string {
-  const lowSample = series.points.filter((point) => point.n > 0 && point.n < MIN_SAMPLES).length;
+  const lowSample = series.points.filter((point) => hasFewSamples(point.n)).length;
   return lowSample === 0 ? "" : `Dashed: fewer than ${MIN_SAMPLES} samples (${plural(lowSample, "interval")}).`;
 }
 

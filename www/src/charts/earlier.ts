@@ -1,7 +1,7 @@
 /** The comparison period in a chart over time: thin lines behind those of the range. */
 import type { TimeseriesPoint } from "../api/schemas";
 import type { MaybeNumber } from "../format";
-import { MIN_SAMPLES } from "../metric";
+import { hasFewSamples } from "../metric";
 import type { Readout } from "./line-chart";
 import type { Line } from "./plot";
 
@@ -18,7 +18,7 @@ export function earlierLines(
   lines: readonly EarlierLine[],
 ): Line[] {
   if (!earlier) return [];
-  const isLowSample = earlier.map(({ n }) => n > 0 && n < MIN_SAMPLES);
+  const isLowSample = earlier.map(({ n }) => hasFewSamples(n));
   return lines.map(({ label, key, colour }) => {
     const values = earlier.map((point) => point[key] ?? null);
     return { label, colour: `--${colour}`, values, width: 1, isLowSample };

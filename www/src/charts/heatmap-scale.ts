@@ -14,8 +14,8 @@ export interface Cell {
 export const SHADES = [1, 2, 3, 4, 5, 6, 7] as const;
 
 export function cellsOf({ points, buckets }: Heatmap): Cell[] {
-  const fullest = Math.max(0, ...points.flatMap(({ counts }) => counts));
-  return points.flatMap(({ timestamp_ms, n, counts }) =>
+  const fullest = Math.max(0, ...points.flatMap(({ counts }) => counts ?? []));
+  return points.flatMap(({ timestamp_ms, n = 0, counts = [] }) =>
     buckets.flatMap(({ lower_ms, upper_ms }, at): Cell[] => {
       const count = counts[at] ?? 0;
       return count === 0 ? [] : [{ timestamp_ms, n, lower_ms, upper_ms, count, shade: shadeOf(count, fullest) }];

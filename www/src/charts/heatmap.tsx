@@ -73,7 +73,7 @@ function rectOf(cell: Cell, at: number, scales: Scales, step: number) {
 
 /** Legend of the shades. The cell with the most samples is the darkest. */
 export function HeatLegend({ answer }: { answer: HeatmapAnswer }) {
-  const fullest = Math.max(0, ...answer.points.flatMap(({ counts }) => counts));
+  const fullest = Math.max(0, ...answer.points.flatMap(({ counts }) => counts ?? []));
   return (
     <p class="heat-legend">
       <span>1</span>

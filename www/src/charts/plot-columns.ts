@@ -3,8 +3,8 @@
 type Values = (number | null)[];
 
 export interface Volume {
-  streams: number[];
-  errors: number[];
+  streams: Values;
+  errors: Values;
   /** The last step is not over, so its bar is hollow. */
   isRunning: boolean;
 }

@@ -137,7 +137,7 @@ export class Plot {
           this.spec.scale === "log"
             ? { distr: 3, log: 10, range: () => this.limits() }
             : { range: () => this.limits() },
-        volume: { range: () => [0, Math.max(1, ...(this.spec.volume?.streams ?? [])) * VOLUME_DIVISOR] },
+        volume: { range: () => [0, Math.max(1, ...(this.spec.volume?.streams ?? []).map(Number)) * VOLUME_DIVISOR] },
       },
       axes: [this.timeAxis(), this.valueAxis()],
       series: [{}, ...this.volumeSeries(), ...this.lineSeries()],

@@ -1,6 +1,6 @@
 /** Stretches of time in which a percentile was above its target. */
 import { isKnown, type MaybeNumber } from "../format";
-import { MIN_SAMPLES } from "../metric";
+import { hasFewSamples } from "../metric";
 
 export interface Stretch {
   /** Unix milliseconds. */
@@ -10,7 +10,7 @@ export interface Stretch {
 
 interface Step {
   timestamp_ms: number;
-  n: number;
+  n?: number;
   p95_ms?: MaybeNumber;
 }
 
@@ -18,7 +18,7 @@ interface Step {
 export function stretchesAbove(steps: readonly Step[], stepMs: number, target: number): Stretch[] {
   const stretches: Stretch[] = [];
   for (const { timestamp_ms: from, n, p95_ms: p95 } of steps) {
-    if (n < MIN_SAMPLES || !isKnown(p95) || p95 <= target) continue;
+    if (!n || hasFewSamples(n) || !isKnown(p95) || p95 <= target) continue;
     const last = stretches.at(-1);
     if (last?.to === from) last.to = from + stepMs;
     else stretches.push({ from, to: from + stepMs });

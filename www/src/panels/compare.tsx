@@ -20,7 +20,7 @@ import {
   tickDuration,
   timeInterval,
 } from "../format";
-import { MIN_SAMPLES } from "../metric";
+import { hasFewSamples, MIN_SAMPLES } from "../metric";
 import { zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 
@@ -185,8 +185,8 @@ function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to:
     scale: "linear",
     lines: [line("client"), line("server"), line("overhead")],
     targets: [],
-    isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
-    volume: { streams: points.map(({ n }) => n), errors: points.map(() => 0), isRunning: false },
+    isLowSample: points.map((point) => hasFewSamples(point.n)),
+    volume: { streams: points.map(({ n }) => n ?? null), errors: points.map(() => 0), isRunning: false },
     format: tickDuration,
   };
 }

@@ -8,7 +8,7 @@ import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlie
 import { Figure } from "../charts/figure";
 import { Legend, LineChart } from "../charts/line-chart";
 import type { PlotSpec } from "../charts/plot";
-import { ABSENT, dateTime, isKnown, timeInterval } from "../format";
+import { ABSENT, dateTime, isKnown, timeInterval, type MaybeNumber } from "../format";
 import { zoomTo } from "../state";
 
 const TITLE = "Streams in flight";
@@ -39,7 +39,7 @@ export function InFlight({ series }: { series: Timeseries }) {
             if (!point) return null;
             const values = [
               { label: "in flight", text: mean(point.in_flight), colour: "client" },
-              ...earlierReadout(earlier?.[index], EARLIER, (value) => (isKnown(value) ? mean(value) : ABSENT)),
+              ...earlierReadout(earlier?.[index], EARLIER, mean),
             ];
             return { heading: timeInterval(point.timestamp_ms, step, to), values };
           }}
@@ -61,7 +61,7 @@ function plotOf({ points, earlier, step_ms: step, from, to, targets }: Timeserie
     scale: "linear",
     lines: [
       ...earlierLines(earlier, EARLIER).map((line) => ({ ...line, isLowSample })),
-      { label: "in flight", colour: "--client", values: points.map((point) => point.in_flight), width: 1.75 },
+      { label: "in flight", colour: "--client", values: points.map((point) => point.in_flight ?? null), width: 1.75 },
     ],
     targets: isKnown(cap) ? [{ label: `cap ${mean(cap)}`, short: mean(cap), colour: "--muted", value: cap }] : [],
     isLowSample,
@@ -70,11 +70,14 @@ function plotOf({ points, earlier, step_ms: step, from, to, targets }: Timeserie
 }
 
 function caption({ points, step_ms: step, targets: { in_flight_cap: cap } }: Timeseries): string {
-  const most = Math.max(0, ...points.map((point) => point.in_flight));
+  const most = Math.max(0, ...points.map((point) => point.in_flight ?? 0));
   const peak = `At most ${mean(most)} at a time on average over ${stepLabel(step)}.`;
   if (!isKnown(cap)) return peak;
   return `${peak} ${most > cap ? "Above" : "Within"} the cap of ${mean(cap)}.`;
 }
 
 /** A mean number of streams. */
-const mean = (value: number): string => (value < 10 ? String(Number(value.toFixed(1))) : value.toFixed(0));
+function mean(value: MaybeNumber): string {
+  if (!isKnown(value)) return ABSENT;
+  return value < 10 ? String(Number(value.toFixed(1))) : value.toFixed(0);
+}

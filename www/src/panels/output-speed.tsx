@@ -9,7 +9,7 @@ import { Figure, LoadError } from "../charts/figure";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { PlotSpec } from "../charts/plot";
 import { count, dateTime, isKnown, percent, rate, timeInterval } from "../format";
-import { MIN_SAMPLES } from "../metric";
+import { hasFewSamples } from "../metric";
 import { zoomTo } from "../state";
 
 const { title: TITLE, meaning: MEANING } = METRIC_LABELS.output_rate;
@@ -37,7 +37,7 @@ export function OutputSpeed({ result }: { result: Result<Timeseries> }) {
 function SpeedFigure({ series }: { series: Timeseries }) {
   const spec = useMemo(() => plotOf(series), [series]);
   const { points, to } = series;
-  const isEmpty = points.every(({ n }) => n === 0);
+  const isEmpty = points.every(({ n }) => !n);
   return (
     <Figure
       chart="speed"
@@ -90,8 +90,8 @@ function plotOf({ points, earlier, step_ms: step, from, to }: Timeseries): PlotS
       colour: "--muted",
       value: speed,
     })),
-    isLowSample: points.map(({ n }) => n > 0 && n < MIN_SAMPLES),
-    volume: { streams: points.map(({ n }) => n), errors: points.map(() => 0), isRunning: false },
+    isLowSample: points.map(({ n }) => hasFewSamples(n)),
+    volume: { streams: points.map(({ n }) => n ?? null), errors: points.map(() => 0), isRunning: false },
     format: (value) => `${value}/s`,
   };
 }

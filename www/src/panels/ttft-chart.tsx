@@ -21,7 +21,7 @@ import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { Line, PlotSpec } from "../charts/plot";
 import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
-import { DURATION_METRICS, isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { DURATION_METRICS, hasFewSamples, isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
 import { setChartType, setCompareTo, setMetric, setRange, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
@@ -40,7 +40,7 @@ interface TtftChartProps {
 
 export function TtftChart({ series, heatmap, range, metric, chartType, compareTo, useCases }: TtftChartProps) {
   const labels = METRIC_LABELS[series.metric];
-  const isEmpty = series.points.every((point) => point.n === 0);
+  const isEmpty = series.points.every((point) => !point.n);
   const captions = [
     timeseriesCaption(series, range),
     useCaseTargetsCaption(series.metric, useCases),
@@ -217,10 +217,10 @@ function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
       value,
     })),
     stretches: stretchesOf(series).map((one) => ({ ...one, label: `${stepLabel(one.to - one.from)} above` })),
-    isLowSample: points.map((point) => point.n > 0 && point.n < MIN_SAMPLES),
+    isLowSample: points.map((point) => hasFewSamples(point.n)),
     volume: {
-      streams: points.map((point) => point.streams),
-      errors: points.map((point) => point.errors),
+      streams: points.map((point) => point.streams ?? null),
+      errors: points.map((point) => point.errors ?? null),
       isRunning: hasRunning,
     },
     format: tickDuration,

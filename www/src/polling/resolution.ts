@@ -14,7 +14,7 @@ const MIN_POINTS = 24;
  * fine step.
  */
 export function stepFor(range: Range, { points, step_ms }: FinestSeries): number {
-  const counts = points.map(({ n }) => n).filter((n) => n > 0);
+  const counts = points.flatMap(({ n }) => n || []);
   const typical = counts.sort((a, b) => a - b)[Math.floor(counts.length / 2)] ?? 0;
   const finest = step_ms / 60_000;
   const minMinutes = finest * (typical > 0 ? TARGET_SAMPLES / typical : 1);
@@ -23,7 +23,7 @@ export function stepFor(range: Range, { points, step_ms }: FinestSeries): number
   return 60 * (steps.find((step) => step >= minMinutes) ?? steps.at(-1) ?? finest);
 }
 
-type FinestSeries = Pick<Timeseries, "step_ms"> & { points: readonly { n: number }[] };
+type FinestSeries = Pick<Timeseries, "step_ms"> & { points: readonly { n?: number }[] };
 
 /**
  * Elapsed share of a range. The range ends with the current minute, or with the current hour for hourly windows. A
@@ -55,10 +55,10 @@ export function shorterRange(
   range: Range,
   from: number,
   to: number,
-  points: readonly { timestamp_ms: number; n: number }[],
+  points: readonly { timestamp_ms: number; n?: number }[],
 ): RangePreset | null {
   if (isFixed(range)) return null;
-  const first = points.find(({ n }) => n > 0)?.timestamp_ms;
+  const first = points.find(({ n }) => n)?.timestamp_ms;
   if (first === undefined || (first - from) / (to - from) < 0.6) return null;
   const shorter = RANGES.filter((name) => RANGE_MS[name] < RANGE_MS[range]);
   return shorter.find((name) => first >= to - RANGE_MS[name]) ?? null;
