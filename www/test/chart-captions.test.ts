@@ -14,6 +14,7 @@ import {
   comparisonCaption,
   describeView,
   exceedsItsShare,
+  heatmapCaption,
   histogramCaption,
   kmAdjustedCaption,
   lowSampleCaption,
@@ -77,6 +78,11 @@ describe("the caption of the time series", () => {
     expect(plain(timeseriesCaption(thin, "1h"))).toContain("was 900 ms");
     expect(lowSampleCaption(thin)).toBe("Dashed: fewer than 30 samples (1 interval).");
     expect(lowSampleCaption(series({ n: 100 }))).toBe("");
+  });
+
+  it("says that a heatmap has no comparison period", () => {
+    expect(heatmapCaption("week")).toBe("The heatmap has this range alone: choose lines to see a week earlier.");
+    expect(heatmapCaption(null)).toBe("");
   });
 
   it("compares the same steps with the target", () => {

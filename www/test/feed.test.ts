@@ -163,7 +163,8 @@ it("the figures of the compared period are those of its times", async () => {
   vi.stubGlobal("location", { search: "?compare_to=week&range=24h&model=large", pathname: "/" });
   const page = await opened();
   const asking = requests.filter(({ searchParams }) => searchParams.get("compare_to") === "week");
-  expect(new Set(asking.map(({ pathname }) => pathname))).toEqual(new Set(["/v1/summary", "/v1/timeseries"]));
+  const routes = ["/v1/summary", "/v1/timeseries", "/v1/compare"];
+  expect(new Set(asking.map(({ pathname }) => pathname))).toEqual(new Set(routes));
   const ofPeriod = requests.filter(({ searchParams }) => searchParams.has("from"));
   expect(ofPeriod.map(({ pathname, search }) => pathname + search)).toEqual([
     "/v1/summary?from=60000&to=120000&model=large",

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::csv::{self, Cell, Table};
-use super::params::{Format, Since, Step};
+use super::params::{CompareTo, Format, Since, Step};
 use super::percentiles::{Quantiles, quantile};
 use super::quantile_values::quantiles;
 use super::query_string::{Query, query};
@@ -19,6 +19,7 @@ use crate::aggregate::metric::{Metric, Unit};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
+use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::time::MINUTE_MS;
 
@@ -35,6 +36,10 @@ pub(crate) struct Comparison {
     overhead: Quantiles,
     step_ms: i64,
     points: Vec<Point>,
+    /// Points of the comparison period, one per point of the range. Absent unless requested, and if streams of that period
+    /// are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Vec<Point>>,
 }
 
 /// One step of the range. It has its time alone if not all its streams are kept.
@@ -83,6 +88,7 @@ query! {
         filter: Filter,
         step: Option<Step>,
         since: Option<Since>,
+        compare_to: Option<CompareTo>,
         format: Format,
     }
 }
@@ -92,29 +98,33 @@ pub(crate) async fn compare(
     State(state): State<ApiState>,
     Query(query): Query<ComparisonQuery>,
 ) -> Result<Response, ApiError> {
-    let ComparisonQuery { range, filter, step, since, format } = query;
-    let (range, step_ms) = range.at_present(&state).in_steps(step, None)?;
+    let ComparisonQuery { range, filter, step, since, compare_to, format } = query;
+    let (range, step_ms) = range.at_present(&state).in_steps(step, compare_to)?;
+    let earlier = compare_to.map(|period| range.earlier_in_steps(period, step_ms)).transpose()?;
     let needs_streams = filter.needs_streams();
-    let read_steps = move |store: &Backend<'_>| {
-        let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
-        store.windows(
-            &range.windows(&filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]),
-            |minute, stats| {
-                steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
+    let first_step = range.first_step(since, step_ms);
+    let read_all = move |store: &Backend<'_>| {
+        store.both(
+            |store| read_steps(store, &filter, range, step_ms),
+            |store| {
+                let period = earlier.map(|earlier| earlier.without_steps(first_step, step_ms));
+                period.map(|period| read_steps(store, &filter, period, step_ms)).transpose()
             },
-        )?;
-        Ok(steps)
+        )
     };
-    let steps = state.reader.run(read_steps).await?;
+    let (steps, before) = state.reader.run(read_all).await?;
+    let earlier = match earlier {
+        Some(period) if period.with_kept_since(&state, needs_streams).await?.is_complete() => {
+            let period = period.without_steps(first_step, step_ms);
+            before.map(|steps| points(period, step_ms, &steps).collect())
+        }
+        _ => None,
+    };
     let range = range.with_kept_since(&state, needs_streams).await?;
     let mut all = WindowStats::default();
     for step in &steps {
         all.merge(step);
     }
-    let points = range.step_starts(step_ms).zip(&steps).map(|(timestamp_ms, step)| Point {
-        timestamp_ms,
-        figures: range.has_step(timestamp_ms).then(|| Figures::of(step)),
-    });
     let comparison = Comparison {
         range,
         streams: all.streams(),
@@ -124,9 +134,32 @@ pub(crate) async fn compare(
         server: Quantiles::of(&all, SERVER),
         overhead: Quantiles::of(&all, Metric::Overhead),
         step_ms,
-        points: points.skip(range.first_step(since, step_ms)).collect(),
+        points: points(range, step_ms, &steps).skip(first_step).collect(),
+        earlier,
     };
     Ok(csv::answer(format, comparison))
+}
+
+/// Statistics of the steps of a range.
+fn read_steps(
+    store: &Backend<'_>,
+    filter: &Filter,
+    range: Range,
+    step_ms: i64,
+) -> Result<Vec<WindowStats>, StoreError> {
+    let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
+    let asked = range.windows(filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]);
+    store.windows(&asked, |minute, stats| {
+        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
+    })?;
+    Ok(steps)
+}
+
+fn points(range: Range, step_ms: i64, steps: &[WindowStats]) -> impl Iterator<Item = Point> {
+    range.step_starts(step_ms).zip(steps).map(move |(timestamp_ms, step)| Point {
+        timestamp_ms,
+        figures: range.has_step(timestamp_ms).then(|| Figures::of(step)),
+    })
 }
 
 impl Table for Comparison {

@@ -3,8 +3,10 @@
 use beacon::{Outcome, StreamReport};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::harness::{TestCollector, close_to, joined, stream};
+use crate::import::{import, line, now_ms};
 
 #[tokio::test]
 async fn a_summary_matches_its_streams() {
@@ -428,6 +430,45 @@ async fn a_period_is_compared_with_the_same_hours_of_the_day_before() {
         series["points"][0]["timestamp_ms"].as_i64().unwrap() - day
     );
     assert_eq!(collector.json("/v1/histogram?compare_to=week").await["earlier"]["n"], 0);
+}
+
+#[tokio::test]
+async fn browser_and_server_are_compared_with_a_day_earlier() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    // In the middle of a step, ten minutes ago.
+    let at_ms = (now_ms() - 600_000) / 60_000 * 60_000 + 30_000;
+    let day_ms = 86_400_000;
+    let lines = [
+        line(&joined(1, 900.0, 700.0), at_ms, "CH"),
+        line(&joined(2, 500.0, 400.0), at_ms - day_ms, "CH"),
+        line(&stream(3, 50.0), at_ms - day_ms, "CH"),
+    ];
+    assert!(import(&data, &lines).status.success());
+    let collector = TestCollector::with(|config| config.data.clone_from(&data));
+    let question = "/v1/compare?range=15m&step=60&compare_to=day";
+    let answer = collector.json(question).await;
+    let at = |answer: &Value, of: &str, ms: i64| {
+        let points = answer[of].as_array().unwrap();
+        let start = |point: &&Value| point["timestamp_ms"].as_i64().is_some_and(|start| start == ms - 30_000);
+        points.iter().find(start).cloned().unwrap_or_default()
+    };
+    let (now, before) = (at(&answer, "points", at_ms), at(&answer, "earlier", at_ms - day_ms));
+    assert_eq!((&now["n"], &before["n"]), (&json!(1), &json!(1)), "{answer}");
+    assert!(close_to(&now["server_p50_ms"], 700.0) && close_to(&before["server_p50_ms"], 400.0));
+    assert!(close_to(&before["overhead_p95_ms"], 100.0), "{before}");
+    let starts = |of: &str| -> Vec<_> {
+        let points = answer[of].as_array().unwrap().iter();
+        points.map(|point| point["timestamp_ms"].as_i64().unwrap()).collect()
+    };
+    let moved: Vec<_> = starts("points").iter().map(|start| start - day_ms).collect();
+    assert_eq!(starts("earlier"), moved, "a point for each of the range");
+    let newest = collector.json(&format!("{question}&since={}", at_ms - 30_000)).await;
+    let count = |of: &str| newest[of].as_array().unwrap().len();
+    assert_eq!((count("points"), newest["matched"].as_u64()), (count("earlier"), Some(1)));
+    assert!(count("points") < starts("points").len());
+    assert_eq!(at(&newest, "earlier", at_ms - day_ms), before);
+    assert_eq!(collector.json("/v1/compare").await["earlier"], Value::Null);
 }
 
 #[tokio::test]

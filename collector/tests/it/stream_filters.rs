@@ -100,7 +100,7 @@ async fn streams_give_the_same_answers_as_windows() {
         "/v1/timeseries?metric=output_rate",
         "/v1/heatmap?metric=e2e",
         "/v1/histogram?metric=server_queue&compare_to=previous",
-        "/v1/compare?step=60",
+        "/v1/compare?step=60&compare_to=previous",
         "/v1/integrity?step=60",
         "/v1/abandonment?metric=ttfv",
         "/v1/phases?range=1h",

@@ -109,8 +109,12 @@ export const getRefusals = (options: RequestOptions) => get("v1/refusals", {}, o
 export const getAccounting = (options: RequestOptions) => get("v1/accounting", {}, options);
 
 /** `step` is in seconds. */
-export const getCompare = (window: QueryWindow, step: number, options: RequestOptions) => {
-  const query = { ...windowQuery(window), step: String(step) };
+export const getCompare = (
+  window: QueryWindow,
+  { compareTo, step }: Pick<SeriesQuery, "compareTo" | "step">,
+  options: RequestOptions,
+) => {
+  const query = { ...windowQuery(window), step: step?.toString(), compare_to: compareTo ?? undefined };
   return requestSeries(keyOf("v1/compare", query), (since) => get("v1/compare", { ...query, since }, options));
 };
 

@@ -197,6 +197,11 @@ export interface BurnRate {
 /** Time to first token in browsers and on servers. */
 export interface Comparison {
   client: Quantiles;
+  /**
+   * Points of the comparison period, one per point of the range. Absent unless requested, and if streams of that period
+   * are missing.
+   */
+  earlier?: ComparisonPoint[] | null;
   from: number;
   /**
    * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended

@@ -127,6 +127,11 @@ export function useCaseTargetsCaption(metric: Metric, useCases: number): string 
   return `${count(useCases)} use cases in view: select one to see its targets.`;
 }
 
+/** Says why a heatmap has no comparison period: its cells would cover each other. */
+export function heatmapCaption(compareTo: CompareTo | null): string {
+  return compareTo ? `The heatmap has this range alone: choose lines to see ${COMPARISON_LABELS[compareTo]}.` : "";
+}
+
 /** Explains the dashed parts of a line. */
 export function lowSampleCaption(series: Timeseries): string {
   const lowSample = series.points.filter((point) => hasFewSamples(point.n)).length;

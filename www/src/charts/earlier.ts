@@ -1,21 +1,23 @@
 /** The comparison period in a chart over time: thin lines behind those of the range. */
-import type { TimeseriesPoint } from "../api/schemas";
 import type { MaybeNumber } from "../format";
 import { hasFewSamples } from "../metric";
 import type { Readout } from "./line-chart";
 import type { Line } from "./plot";
 
-export interface EarlierLine {
+export interface EarlierLine<Key extends string> {
   label: string;
-  key: "p50_ms" | "p95_ms" | "p50_output_tokens_per_second" | "p5_output_tokens_per_second" | "in_flight";
+  /** Field of the points. */
+  key: Key;
   /** Class in the legend and the tooltip, and name of the CSS variable. */
-  colour: "earlier-p50" | "earlier-p95";
+  colour: "earlier-p50" | "earlier-p95" | "earlier-overhead";
 }
 
+type Point<Key extends string> = { n?: number } & { [K in Key]?: MaybeNumber };
+
 /** `earlier` has one point for each of the range. It is absent if the period is not compared or not complete. */
-export function earlierLines(
-  earlier: readonly TimeseriesPoint[] | null | undefined,
-  lines: readonly EarlierLine[],
+export function earlierLines<Key extends string>(
+  earlier: readonly Point<Key>[] | null | undefined,
+  lines: readonly EarlierLine<Key>[],
 ): Line[] {
   if (!earlier) return [];
   const isLowSample = earlier.map(({ n }) => hasFewSamples(n));
@@ -25,9 +27,9 @@ export function earlierLines(
   });
 }
 
-export function earlierReadout(
-  point: TimeseriesPoint | undefined,
-  lines: readonly EarlierLine[],
+export function earlierReadout<Key extends string>(
+  point: Point<Key> | undefined,
+  lines: readonly EarlierLine<Key>[],
   text: (value: MaybeNumber) => string,
 ): Readout["values"] {
   return point ? lines.map(({ label, key, colour }) => ({ label, text: text(point[key]), colour })) : [];

@@ -6,6 +6,7 @@ import type { Compare as CompareAnswer } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { METRIC_LABELS } from "../api/metrics";
 import { compareCaption } from "../charts/chart-captions";
+import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlier";
 import { Figure, LoadError } from "../charts/figure";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { PlotSpec } from "../charts/plot";
@@ -74,6 +75,7 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
           "Browser p95",
           "Server p95",
           "Overhead p95",
+          ...(answer.earlier ? EARLIER.map(({ label }) => label) : []),
         ],
         rows: () => tableRows(answer, to),
       }}
@@ -83,6 +85,7 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
           { label: "browser", colour: "client" },
           { label: "server", colour: "server" },
           { label: "network overhead", colour: "overhead" },
+          ...(answer.earlier ? earlierOf(which) : []),
           { label: "streams with both", colour: "volume" },
         ]}
       />
@@ -169,6 +172,16 @@ function NoServerTiming({ streams }: { streams: number }) {
   );
 }
 
+const earlierOf = (which: Percentile) =>
+  [
+    { label: `earlier browser ${which}`, key: `client_${which}_ms`, colour: "earlier-p50" },
+    { label: `earlier server ${which}`, key: `server_${which}_ms`, colour: "earlier-p95" },
+    { label: `earlier overhead ${which}`, key: `overhead_${which}_ms`, colour: "earlier-overhead" },
+  ] as const satisfies readonly EarlierLine<string>[];
+
+/** Columns of the table. */
+const EARLIER = [...earlierOf("p50"), ...earlierOf("p95")];
+
 function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to: number): PlotSpec {
   const { points, step_ms: step } = answer;
   // The overhead is a line of its own, because a difference of percentiles is not a percentile of the differences.
@@ -183,7 +196,7 @@ function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to:
     from,
     to: Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "linear",
-    lines: [line("client"), line("server"), line("overhead")],
+    lines: [...earlierLines(answer.earlier, earlierOf(percentile)), line("client"), line("server"), line("overhead")],
     targets: [],
     isLowSample: points.map((point) => hasFewSamples(point.n)),
     volume: { streams: points.map(({ n }) => n ?? null), errors: points.map(() => 0), isRunning: false },
@@ -192,7 +205,7 @@ function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to:
 }
 
 function readoutOf(
-  { points, step_ms }: CompareAnswer,
+  { points, earlier, step_ms }: CompareAnswer,
   which: Percentile,
   index: number,
   today: number,
@@ -205,15 +218,15 @@ function readoutOf(
       { label: `browser ${which}`, text: columnDuration(point[`client_${which}_ms`]), colour: "client" },
       { label: `server ${which}`, text: columnDuration(point[`server_${which}_ms`]), colour: "server" },
       { label: `overhead ${which}`, text: columnDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
+      ...earlierReadout(earlier?.[index], earlierOf(which), columnDuration),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
     ],
   };
 }
 
-function tableRows({ points }: CompareAnswer, today: number): string[][] {
-  return [...points]
-    .reverse()
-    .map((point) => [
+function tableRows({ points, earlier }: CompareAnswer, today: number): string[][] {
+  return points
+    .map((point, at) => [
       dateTime(point.timestamp_ms, today),
       count(point.n),
       columnDuration(point.client_p50_ms),
@@ -222,5 +235,7 @@ function tableRows({ points }: CompareAnswer, today: number): string[][] {
       columnDuration(point.client_p95_ms),
       columnDuration(point.server_p95_ms),
       columnDuration(point.overhead_p95_ms),
-    ]);
+      ...(earlier ? EARLIER.map(({ key }) => columnDuration(earlier[at]?.[key])) : []),
+    ])
+    .reverse();
 }

@@ -13,7 +13,7 @@ import { zoomTo } from "../state";
 
 const TITLE = "Streams in flight";
 
-const EARLIER: readonly EarlierLine[] = [{ label: "earlier", key: "in_flight", colour: "earlier-p50" }];
+const EARLIER: readonly EarlierLine<"in_flight">[] = [{ label: "earlier", key: "in_flight", colour: "earlier-p50" }];
 
 export function InFlight({ series }: { series: Timeseries }) {
   const spec = useMemo(() => plotOf(series), [series]);

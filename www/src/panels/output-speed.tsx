@@ -20,7 +20,7 @@ const LINES = [
   { label: "slowest 5 %", key: "p5_output_tokens_per_second", colour: "p95" },
 ] as const;
 
-const EARLIER: readonly EarlierLine[] = [
+const EARLIER: readonly EarlierLine<(typeof LINES)[number]["key"]>[] = [
   { label: "earlier p50", key: "p50_output_tokens_per_second", colour: "earlier-p50" },
   { label: "earlier slowest 5 %", key: "p5_output_tokens_per_second", colour: "earlier-p95" },
 ];

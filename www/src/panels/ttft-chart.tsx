@@ -8,6 +8,7 @@ import { isRunning, type Range } from "../api/range";
 import {
   COMPARISON_LABELS,
   exceedsError,
+  heatmapCaption,
   lowSampleCaption,
   rangeLabel,
   stepLabel,
@@ -53,7 +54,7 @@ export function TtftChart({ series, heatmap, range, metric, chartType, compareTo
       chart="ttft"
       title={`${labels.title} over time`}
       meaning={labels.meaning}
-      caption={chartType === "lines" ? `${caption} ${lowSampleCaption(series)}` : caption}
+      caption={`${caption} ${chartType === "lines" ? lowSampleCaption(series) : heatmapCaption(compareTo)}`}
       aside={<Switches metric={metric} chartType={chartType} compareTo={compareTo} />}
       table={{
         columns: [
@@ -188,7 +189,7 @@ function kmAdjustedLine(series: Timeseries): Line[] {
   return [{ label: KM_ADJUSTED_LABEL, colour: "--p95", values, width: 1.5, dash: [1.5, 3] }];
 }
 
-const EARLIER: readonly EarlierLine[] = [
+const EARLIER: readonly EarlierLine<"p50_ms" | "p95_ms">[] = [
   { label: "earlier p50", key: "p50_ms", colour: "earlier-p50" },
   { label: "earlier p95", key: "p95_ms", colour: "earlier-p95" },
 ];

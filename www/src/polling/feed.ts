@@ -167,7 +167,7 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
   const [earlier, timeseries, compare, phases, speed, heatmap] = await Promise.all([
     compareTo ? toResult(getSummary({ ...window, range: { from, to } }, null, options)) : null,
     step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
-    toResult(getCompare(window, step, options)),
+    toResult(getCompare(window, { compareTo, step }, options)),
     toResult(getPhases(window, options)),
     toResult(getTimeseries(window, { metric: "output_rate", compareTo, step }, options)),
     requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
