@@ -6,6 +6,7 @@ pub(crate) mod grafana;
 pub(crate) mod healthcheck;
 pub(crate) mod import;
 mod lines;
+pub(crate) mod mcp;
 pub(crate) mod notify_test;
 pub(crate) mod prometheus_rules;
 pub(crate) mod replay;

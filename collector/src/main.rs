@@ -1,7 +1,7 @@
 //! The `llm-rum` binary: reads arguments and the configuration, then runs one command.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use collector::{Collector, Config, DeleteRequest, Draft, StoreError, serve};
+use collector::{Collector, Config, DeleteRequest, Draft, Secret, StoreError, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
@@ -149,6 +149,20 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         wait: u64,
     },
+    /// Let an agent query a running collector: a read-only server of the Model Context Protocol.
+    ///
+    /// It speaks the protocol on standard input and output, and logs to standard error. Setup: docs/agents.md.
+    Mcp {
+        /// URL of the collector.
+        #[arg(long, default_value = "http://127.0.0.1:8787")]
+        url: String,
+        /// Token with the scope `read`. Other users of this machine can see it; prefer `--token-file`.
+        #[arg(long, conflicts_with = "token_file")]
+        token: Option<String>,
+        /// File with the token.
+        #[arg(long, value_name = "FILE")]
+        token_file: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -208,6 +222,12 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             return delete(&config, &request, dry_run);
         }
         Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
+        Command::Mcp { url, token, token_file } => {
+            let token = token_file.as_deref().map(token_of_file).transpose()?.or(token);
+            let token = token.as_deref().map(Secret::from);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(collector::mcp(&url, token.as_ref()))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -363,12 +383,26 @@ fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(opened)))
 }
 
+/// The token in a file, which usually ends with a line feed.
+fn token_of_file(file: &Path) -> anyhow::Result<String> {
+    let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
+    let mut token = String::new();
+    let read = opened.take(MAX_TOKEN_BYTES).read_to_string(&mut token);
+    read.with_context(|| format!("cannot read the token in {}", file.display()))?;
+    let token = token.trim();
+    anyhow::ensure!(!token.is_empty(), "{} has no token", file.display());
+    Ok(token.to_owned())
+}
+
 fn print_json(result: &impl serde::Serialize) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(result)?)?)
 }
 
 /// Exit code of a replay or an import with refused lines. 2 is the code for invalid arguments.
 const SOME_REFUSED: u8 = 3;
+
+/// More than any token has.
+const MAX_TOKEN_BYTES: u64 = 4096;
 
 /// Exit code of a deletion that left data of the site.
 const SOME_LEFT: u8 = 3;

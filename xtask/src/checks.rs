@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use crate::paths::target_dir;
 use crate::run::{output, run};
 use crate::{artefacts, rules, size, tools};
 
@@ -36,6 +37,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     tools::browsers(root)?;
     tools::python_packages(root)?;
     let python = tools::middleware_packages(root)?;
+    let mcp_client = tools::mcp_client_packages(root)?;
     checks.took("tools", start.elapsed());
     fast(root, &mut checks);
     checks.stage(&format!("{NODE_MIDDLEWARE}: tests"), || {
@@ -57,6 +59,14 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         for folder in TESTED_PAGES {
             checks.stage(&format!("{folder}: tests"), || tools::npm_script(&root.join(folder), "test"));
         }
+        checks.tests(
+            "MCP server and the official client",
+            Command::new(mcp_client.join("pytest"))
+                .current_dir(root.join("tests/mcp"))
+                .args(["-q", "-p", "no:cacheprovider"])
+                .env("PYTHONDONTWRITEBYTECODE", "1")
+                .env("LLM_RUM", target_dir(root).join("release/llm-rum")),
+        );
         checks.stage("size budgets", || size::hold_budgets(root));
         checks.stage("recipes", || {
             let recipes = root.join("docs/recipes");

@@ -111,10 +111,20 @@ pub(crate) fn python_packages(root: &Path) -> Result<()> {
 /// Puts the packages that the tests of the Python middleware need under `target/python-middleware`, unless they are
 /// there. Gives back the folder of their programs.
 pub(crate) fn middleware_packages(root: &Path) -> Result<PathBuf> {
-    let list = root.join("instrumentation/python/requirements-test.txt");
+    listed_packages(root, "instrumentation/python/requirements-test.txt", "target/python-middleware")
+}
+
+/// Puts the official MCP client under `target/python-mcp`, unless it is there. Gives back the folder of its programs.
+pub(crate) fn mcp_client_packages(root: &Path) -> Result<PathBuf> {
+    listed_packages(root, "tests/mcp/requirements.txt", "target/python-mcp")
+}
+
+/// Makes an environment of Python with the packages of a list. Gives back the folder of its programs.
+fn listed_packages(root: &Path, list: &str, folder: &str) -> Result<PathBuf> {
+    let list = root.join(list);
     let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
     let packages: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let folder = root.join("target/python-middleware");
+    let folder = root.join(folder);
     python_environment(&folder, &packages)?;
     Ok(folder.join("bin"))
 }
