@@ -2,6 +2,7 @@
 //! checks it. The default: loopback only, one site `demo`, data in `./llm-rum-data`.
 
 pub(crate) mod country_database;
+pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod filters;
 mod hints;
@@ -25,6 +26,7 @@ use axum::http::HeaderName;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use engine::Engine;
 use filters::Filters;
 use notify::Notify;
 use origin::Origin;
@@ -77,6 +79,8 @@ pub struct Config {
     pub otlp: Otlp,
     /// Receivers of notifications about alerts. Default none.
     pub notify: Vec<Notify>,
+    /// Inference engines whose metrics are read, at most 20. Default none.
+    pub engines: Vec<Engine>,
     /// Address of the dashboard for links in notifications: `https://rum.example`. Default none: then they have none.
     pub public_url: Option<String>,
     /// Timings that the backend sends.
@@ -412,6 +416,7 @@ impl Default for Config {
             reading_speeds: vec![5.0, 10.0],
             otlp: Otlp::default(),
             notify: Vec::new(),
+            engines: Vec::new(),
             public_url: None,
             country: CountryFrom::default(),
         }

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use crate::config::Config;
+use crate::config::engine::{Engine, EngineKind};
+use crate::engine_metrics::minute::MinuteFolder;
+use crate::engine_metrics::scrape::read;
 use crate::ingest::site::IngestSite;
 use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::record::{self, Record, read_discarded, write_discarded};
@@ -58,4 +61,30 @@ pub fn reread(bytes: &[u8]) -> bool {
     let again = record::read(&once).expect("what was written can be read");
     assert_eq!(written(&again), once, "what is read again is what was read");
     true
+}
+
+/// Reads any bytes as an engine's metrics, twice in a minute. Returns the number of models.
+///
+/// # Panics
+/// If a figure is not a number of at least 0, or a model has no name.
+#[must_use]
+pub fn engine_models(bytes: &[u8]) -> usize {
+    let engine = Engine {
+        url: String::new(),
+        kind: EngineKind::Auto,
+        every_seconds: 10,
+        models: Default::default(),
+        model: Some("own".to_owned()),
+        site: None,
+    };
+    let Ok(scrape) = read(&String::from_utf8_lossy(bytes), &engine) else { return 0 };
+    assert!(scrape.gauges.values().chain(scrape.counters.values()).all(|value| *value >= 0.0));
+    let mut folder = MinuteFolder::default();
+    folder.add(0, &scrape);
+    let (_, models) = folder.add(10_000, &scrape);
+    assert!(models.iter().all(|(name, figures)| {
+        let unchanged = [figures.preemptions, figures.cache_hits, figures.drafted];
+        !name.is_empty() && unchanged.into_iter().flatten().all(|increase| increase == 0.0)
+    }));
+    models.len()
 }

@@ -14,6 +14,8 @@ mod time;
 
 mod config;
 
+mod engine_metrics;
+
 mod report;
 
 mod http;
@@ -35,6 +37,8 @@ mod stats;
 mod slo;
 
 mod notify;
+
+mod engines;
 
 mod api;
 
@@ -59,6 +63,7 @@ pub use cli::mcp::{AddressError, McpError, mcp};
 pub use cli::notify_test::test_notifications;
 pub use cli::prometheus_rules::{NoRule, RulesFile, rules};
 pub use cli::replay::{ReplayError, Replayed, replay};
+pub use config::engine::{Engine, EngineKind};
 pub use config::error::{ConfigError, Mistake, SourceLocation};
 pub use config::filters::Filters;
 pub use config::load::Draft;

@@ -8,6 +8,7 @@ mod clock_jump_guard;
 mod dedup_log;
 pub(crate) mod deletion;
 mod dimension_columns;
+pub(crate) mod engine_minutes;
 pub(crate) mod error;
 pub(crate) mod filter;
 mod folder_lock;

@@ -37,7 +37,7 @@ struct Target {
     form: Option<seeds::Form>,
 }
 
-const TARGETS: [Target; 8] = [
+const TARGETS: [Target; 9] = [
     Target { name: "framing", folder: "probe-core", form: Some(seeds::framing) },
     Target { name: "json", folder: "probe-core", form: Some(seeds::json) },
     Target { name: "dialects", folder: "probe-core", form: Some(seeds::dialects) },
@@ -45,6 +45,7 @@ const TARGETS: [Target; 8] = [
     Target { name: "beacon", folder: "collector", form: None },
     Target { name: "config", folder: "collector", form: None },
     Target { name: "journal", folder: "collector", form: None },
+    Target { name: "engines", folder: "collector", form: None },
     Target { name: "otlp", folder: "collector", form: None },
 ];
 

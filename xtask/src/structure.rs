@@ -24,8 +24,8 @@ struct Layers {
 const LAYERS: [Layers; 6] = [
     Layers {
         folder: "collector/src",
-        order: "main healthcheck lib fuzzing cli server export api notify slo stats store rows aggregate ingest \
-                server_timing journal http report config time background_thread",
+        order: "main healthcheck lib fuzzing cli server export api notify engines slo stats store rows aggregate ingest \
+                server_timing journal http report engine_metrics config time background_thread",
     },
     Layers {
         folder: "probe-core/src",

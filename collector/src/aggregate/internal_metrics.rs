@@ -80,6 +80,8 @@ pub(crate) enum Kind {
     Listener,
     /// Attempts to deliver a notification, by the receiver's kind and the result.
     Notification,
+    /// Scrapes of engines, by result.
+    EngineScrape,
     /// Requests for data that were refused access, by reason.
     Access,
     /// Streams that an operator deleted.
@@ -92,7 +94,7 @@ pub(crate) enum Kind {
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -106,6 +108,7 @@ impl Kind {
         Self::ProbeOverhead,
         Self::Listener,
         Self::Notification,
+        Self::EngineScrape,
         Self::Access,
         Self::Deleted,
         Self::ServerFact,
@@ -126,6 +129,7 @@ impl Kind {
             Self::ProbeOverhead => "probe_overhead",
             Self::Listener => "listener",
             Self::Notification => "notification",
+            Self::EngineScrape => "engine_scrape",
             Self::Access => "access",
             Self::Deleted => "deleted",
             Self::ServerFact => "server_fact",
@@ -215,6 +219,9 @@ impl Counts {
         }
         for (kind, result, count) in counters.take_notifications() {
             self.add(Kind::Notification, "", &notification_word(kind, result), count);
+        }
+        for (result, count) in counters.take_engine_scrapes() {
+            self.add(Kind::EngineScrape, "", result.as_str(), count);
         }
         // After the results: requests that arrive in between count as in flight, not as missing.
         self.add(Kind::Received, "", BEACONS, counters.take_received());

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::abandonment::{Abandonment, AbandonmentQuery};
 use super::breakdown::{Breakdown, BreakdownQuery};
 use super::compare::{Comparison, ComparisonQuery};
+use super::engines::{Engines, EnginesQuery};
 use super::explain::{ExplainQuery, Explanation};
 use super::heatmap::{Heatmap, HeatmapQuery};
 use super::histogram::{HistogramQuery, Spread};
@@ -49,7 +50,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 18] = [
+const ROUTES: [Route; 19] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -97,6 +98,12 @@ const ROUTES: [Route; 18] = [
         about: "Phases of the wait for the first token: connection, queue, prefill, network, page.",
         parameters: PhasesQuery::openapi,
         answer: schema::<Phases>,
+    },
+    Route {
+        path: "/v1/engines",
+        about: "Queue, load and cache of the inference engines, beside the users' waits.",
+        parameters: EnginesQuery::openapi,
+        answer: schema::<Engines>,
     },
     Route {
         path: "/v1/releases",

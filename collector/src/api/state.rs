@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::api::live_feed::LiveFeeds;
 use crate::api::marker_rates::MarkerRates;
 use crate::config::Config;
+use crate::engines::EngineStatuses;
 use crate::http::counters::RequestCounters;
 use crate::slo::alert::{AlertCache, GroupStates};
 use crate::store::backend::Backend;
@@ -27,6 +28,7 @@ pub(crate) struct ApiState {
     pub(crate) alerts: Arc<AlertCache>,
     pub(crate) markers: Arc<MarkerWriter>,
     pub(crate) marker_rates: Arc<MarkerRates>,
+    pub(crate) engines: Arc<EngineStatuses>,
 }
 
 impl ApiState {

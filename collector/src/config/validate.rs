@@ -51,6 +51,7 @@ impl Config {
         self.check_reading_speeds(&mut found);
         self.check_otlp(&mut found);
         self.check_notify(&mut found);
+        self.check_engines(&mut found);
         self.check_country(&mut found);
         found.0
     }
@@ -118,6 +119,28 @@ impl Config {
                     format!("notify[{index}].url"),
                     problem,
                     "write one `[[notify]]` for each receiver",
+                );
+            }
+        }
+    }
+
+    fn check_engines(&self, found: &mut Found) {
+        if self.engines.len() > MOST_ENGINES {
+            let problem = format!("has {} engines, more than {MOST_ENGINES}", self.engines.len());
+            found.add("engines", problem, "remove some");
+        }
+        let sites = self.sites.iter().map(|site| site.name.as_str()).collect();
+        let mut names = HashSet::new();
+        for (index, engine) in self.engines.iter().enumerate() {
+            for (field, problem, remedy) in engine.mistakes(&sites) {
+                found.add(format!("engines[{index}].{field}"), problem, remedy);
+            }
+            if !names.insert(engine.name()) {
+                let problem = "is the address of an earlier `[[engines]]` too";
+                found.add(
+                    format!("engines[{index}].url"),
+                    problem,
+                    "write one `[[engines]]` for each engine",
                 );
             }
         }
@@ -326,6 +349,9 @@ fn is_http(url: &str) -> bool {
     let is_http = |uri: Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
     url.parse().is_ok_and(is_http)
 }
+
+/// Each has a thread of its own.
+const MOST_ENGINES: usize = 20;
 
 /// Far above the number of files that a process may open, and below the maximum of a semaphore.
 const MOST_CONNECTIONS: usize = 1_000_000;

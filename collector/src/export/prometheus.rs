@@ -35,7 +35,7 @@ use crate::aggregate::token_count::TokenCount;
 use crate::api::state::ApiState;
 use crate::config::notify::NotifyKind;
 use crate::config::token::AllowedSites;
-use crate::http::counters::{FactResult, NotificationResult, PREFLIGHT, SAMPLED_OUT};
+use crate::http::counters::{EngineScrapeResult, FactResult, NotificationResult, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
 use crate::store::clickhouse::publisher::PublishStatus;
@@ -75,8 +75,19 @@ pub(crate) async fn metrics(
     let listeners = state.live.listeners();
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
     let receivers = state.config.notify.iter().map(|receiver| receiver.kind).collect();
-    let scrape =
-        Scrape { snapshot, open, exemplars, own_edges, sites, receivers, writable, listeners, lag_seconds };
+    let has_engines = !state.config.engines.is_empty();
+    let scrape = Scrape {
+        snapshot,
+        open,
+        exemplars,
+        own_edges,
+        sites,
+        receivers,
+        has_engines,
+        writable,
+        listeners,
+        lag_seconds,
+    };
     // Encoding thousands of series would delay the beacons of this worker, so it runs on a blocking thread.
     let encoded = spawn_blocking(move || encode(scrape, form)).await;
     let body = encoded.expect("writing neither panics nor is cancelled").map_err(|error| {
@@ -122,6 +133,7 @@ struct Scrape {
     sites: Vec<String>,
     /// Kinds of configured receivers of notifications.
     receivers: BTreeSet<NotifyKind>,
+    has_engines: bool,
     writable: bool,
     listeners: usize,
     /// `None` if this collector runs alone.
@@ -259,7 +271,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 13] {
+    fn own_counts(&self) -> [MetricFamily; 14] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -311,6 +323,7 @@ impl Scrape {
                 "Attempts to deliver a notification, by kind of receiver and result.",
                 self.notifications(),
             ),
+            counter(names::ENGINE_SCRAPES, "Scrapes of engines, by result.", self.engine_scrapes()),
             counter(
                 names::SERVER_FACTS,
                 "Timings of single streams that the backend sent, by result.",
@@ -355,6 +368,12 @@ impl Scrape {
             counted(vec![pair("kind", kind.as_str()), pair("result", result.as_str())], count)
         };
         self.receivers.iter().flat_map(each).map(metric).collect()
+    }
+
+    /// All results, including zeros, if engines are configured.
+    fn engine_scrapes(&self) -> Vec<Metric> {
+        let results = EngineScrapeResult::ALL.map(EngineScrapeResult::as_str);
+        if self.has_engines { self.each(Kind::EngineScrape, "result", results) } else { Vec::new() }
     }
 
     fn ignored_fields(&self) -> Vec<Metric> {

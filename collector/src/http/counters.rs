@@ -77,6 +77,42 @@ impl NotificationResult {
     }
 }
 
+/// Result of a scrape of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EngineScrapeResult {
+    Ok,
+    Unreachable,
+    TimedOut,
+    Status,
+    TooLarge,
+    Unreadable,
+    NotStored,
+}
+
+impl EngineScrapeResult {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::Unreachable,
+        Self::TimedOut,
+        Self::Status,
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::NotStored,
+    ];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unreachable => "unreachable",
+            Self::TimedOut => "timed_out",
+            Self::Status => "status",
+            Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
+            Self::NotStored => "not_stored",
+        }
+    }
+}
+
 /// Counters of the ingest endpoint, collected by the thread that owns
 /// [`Counts`](crate::aggregate::internal_metrics::Counts). Counters that every request increments take no
 /// lock.
@@ -96,6 +132,7 @@ pub(crate) struct RequestCounters {
     rejected_listeners: AtomicU64,
     facts: [AtomicU64; FactResult::ALL.len()],
     notifications: [[AtomicU64; NotificationResult::ALL.len()]; NotifyKind::ALL.len()],
+    engine_scrapes: [AtomicU64; EngineScrapeResult::ALL.len()],
     /// Who was refused last.
     pub(crate) recent: RecentRefusals,
 }
@@ -162,6 +199,16 @@ impl RequestCounters {
 
     pub(crate) fn notification(&self, kind: NotifyKind, result: NotificationResult) {
         self.notifications[kind as usize][result as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn engine_scrape(&self, result: EngineScrapeResult) {
+        self.engine_scrapes[result as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Scrapes of engines since the last call.
+    pub(crate) fn take_engine_scrapes(&self) -> impl Iterator<Item = (EngineScrapeResult, u64)> + '_ {
+        let take = |result| (result, self.engine_scrapes[result as usize].swap(0, Ordering::Relaxed));
+        EngineScrapeResult::ALL.into_iter().map(take)
     }
 
     /// Notifications since the last call.

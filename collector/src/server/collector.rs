@@ -11,6 +11,7 @@ use crate::api::marker_rates::MarkerRates;
 use crate::api::state::ApiState;
 use crate::background_thread::Background;
 use crate::config::Config;
+use crate::engines::{self, EngineStatuses};
 use crate::export::otlp;
 use crate::http::access_control::AccessControl;
 use crate::http::counters::RequestCounters;
@@ -40,6 +41,8 @@ pub struct Collector {
     countries: Option<Background>,
     /// Destroys the key of visits when its day is over.
     visit_key: Background,
+    /// Dropped before the threads end, so that they store its last counters.
+    engines: Vec<Background>,
     failed: oneshot::Receiver<()>,
 }
 
@@ -79,6 +82,7 @@ impl Collector {
             alerts: Arc::default(),
             markers: Arc::new(markers),
             marker_rates: Arc::new(MarkerRates::new(&config)),
+            engines: Arc::new(EngineStatuses::new(&config)),
         };
         let sources = notify::Sources {
             config: config.clone(),
@@ -88,10 +92,11 @@ impl Collector {
             counters: counters.clone(),
         };
         let notifier = notify::start(sources)?;
+        let engines = engines::start(&config, &api.engines, &counters)?;
         let access = Arc::new(AccessControl::new(config.clone(), counters.clone()));
         let state =
             AppState::new(Shared { config, ingest, api, access, probes, published, counters, health });
-        Ok(Self { state, threads, exporter, notifier, countries: watch, visit_key, failed })
+        Ok(Self { state, threads, exporter, notifier, countries: watch, visit_key, engines, failed })
     }
 
     /// The state that [`app`](crate::app) needs.
@@ -115,6 +120,7 @@ impl Collector {
         drop(self.countries);
         drop(self.visit_key);
         drop(self.notifier);
+        drop(self.engines);
         self.threads.stop(within)?;
         drop(self.exporter);
         Ok(())

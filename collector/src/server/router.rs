@@ -30,6 +30,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/compare", get(api::compare))
         .route("/v1/explain", get(api::explain))
         .route("/v1/phases", get(api::phases))
+        .route("/v1/engines", get(api::engines))
         .route("/v1/releases", get(api::releases))
         .route("/v1/markers", get(api::markers))
         .route("/v1/integrity", get(api::integrity))

@@ -23,7 +23,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use self::build::{DueRollup, build};
-use super::{markers, samples};
+use super::{engine_minutes, markers, samples};
 use crate::config;
 use crate::store::error::StoreError;
 use crate::store::rollups::key::{FIVE_MINUTES, ROLLUP_MINUTES, span_start};
@@ -184,6 +184,7 @@ fn trim(connection: &mut Connection, minute: i64, limits: &config::Store) -> Res
         drop_rollups(connection, length, 0, too_old.min(held))?;
     }
     markers::drop_before(connection, too_old * MINUTE_MS)?;
+    engine_minutes::drop_before(connection, oldest)?;
     samples::drop_before(connection, too_old.div_euclid(DAY_MINUTES))
 }
 

@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 15] = [
+const LAYOUTS: [&str; 16] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -214,6 +214,15 @@ const LAYOUTS: [&str; 15] = [
     // Day of the last stream (UTC).
     "
     ALTER TABLE series ADD COLUMN used_day INTEGER NOT NULL DEFAULT 0;
+",
+    // `site` is empty for an engine of all sites. A figure is null where no scrape of the minute had it.
+    "
+    CREATE TABLE engine_minutes (
+        minute INTEGER NOT NULL, engine TEXT NOT NULL, model TEXT NOT NULL, site TEXT NOT NULL,
+        waiting_max REAL, waiting_mean REAL, waiting_scrapes INTEGER NOT NULL,
+        running_max REAL, running_mean REAL, running_scrapes INTEGER NOT NULL, kv_usage_max REAL, preemptions REAL,
+        cache_hits REAL, cache_queries REAL, drafted REAL, accepted REAL,
+        PRIMARY KEY (minute, engine, model)) WITHOUT ROWID;
 ",
 ];
 

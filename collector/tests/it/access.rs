@@ -31,6 +31,7 @@ const QUERIES: [&str; 22] = [
     "/v1/streams.parquet",
     "/v1/accounting",
     "/v1/refusals",
+    "/v1/engines",
     "/v1/releases",
     "/v1/markers",
     "/v1/live",

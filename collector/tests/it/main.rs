@@ -14,6 +14,7 @@ mod delete;
 mod deploy;
 mod disk;
 mod endings;
+mod engines;
 mod explain;
 mod harness;
 mod hostile;

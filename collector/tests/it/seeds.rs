@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use collector::fuzzing::{dropped_points, judge, reread};
+use collector::fuzzing::{dropped_points, engine_models, judge, reread};
 use collector::{ConfigError, Draft};
 
 fn each_file(folder: &str, mut check: impl FnMut(&str, &[u8])) {
@@ -63,6 +63,14 @@ fn an_answer_of_the_seeds_drops_as_many_points_as_its_name_says() {
             }
             None => assert_eq!(words.next(), Some("none"), "{path}"),
         }
+    });
+}
+
+#[test]
+fn metrics_of_the_seeds_have_as_many_models_as_their_name_says() {
+    each_file("seeds/engines", |path, bytes| {
+        let expected = Path::new(path).file_stem().unwrap().to_str().unwrap();
+        assert!(expected.starts_with(&format!("{}-", engine_models(bytes))), "{path}");
     });
 }
 

@@ -29,6 +29,7 @@ export const GLOSSARY = {
   "defect": "a fault beside the outcome, such as a gap in event numbers",
   "eligible stream": "counts toward availability and integrity: all but aborted, abandoned and unobserved",
   "intact": "arrived whole, without a defect that loses content",
+  "visit": "the streams of one browser tab, of one site and one day (UTC); only with the extension visits",
   "within SLO": "met every target of its use case, and intact",
   "availability": "share of the eligible streams that are complete",
   "error": "an eligible stream that is not complete",

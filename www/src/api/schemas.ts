@@ -325,6 +325,75 @@ export interface Ended {
   streams: number;
 }
 
+/** Product of an engine, or of a gateway in front. */
+export type EngineKind = "auto" | "vllm" | "sglang" | "llama.cpp" | "trtllm" | "dynamo" | "litellm";
+
+/** Whether a figure was found. */
+export interface EngineMetric {
+  figure: Figure;
+  /** Name of the metric that was read. Absent if none was found. */
+  found?: string | null;
+  /** Names that were searched. Empty if engines of this kind have no such metric. */
+  searched: string[];
+}
+
+/** A model of the engines. */
+export interface EngineModel {
+  model: string;
+  points: EnginePoint[];
+  /** Absent below 5 minutes over target or 5 others with both figures. */
+  queue?: QueueWhileOverTarget | null;
+}
+
+/** Figures of all engines of the model in one step. `null` where no scrape of the step had the figure. */
+export interface EnginePoint {
+  accepted?: number | null;
+  cache_hits?: number | null;
+  cache_queries?: number | null;
+  drafted?: number | null;
+  /** From 0 to 1, of the fullest engine. */
+  kv_usage_max?: number | null;
+  preemptions?: number | null;
+  /** Sum of each engine's maximum. */
+  running_max?: number | null;
+  running_mean?: number | null;
+  timestamp_ms: number;
+  /** Sum of each engine's maximum. */
+  waiting_max?: number | null;
+  waiting_mean?: number | null;
+}
+
+/** The last scrape of an engine. */
+export interface EngineStatus {
+  /** Host and port. */
+  engine: string;
+  /** Why the last scrape failed. */
+  error?: string | null;
+  /** `auto` until the metrics show the kind. */
+  kind: EngineKind;
+  /** Metrics of the last scrape that did not fail. Empty before it. */
+  metrics: EngineMetric[];
+  /** Absent before the first scrape. */
+  scraped_ms?: number | null;
+  site?: string | null;
+}
+
+/** The engines that this collector scrapes. */
+export interface Engines {
+  /** Empty if none is configured. */
+  engines: EngineStatus[];
+  from: number;
+  /**
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
+   */
+  kept_since_ms?: number | null;
+  /** Models with figures in the range, at most 100. */
+  models: EngineModel[];
+  step_ms: number;
+  to: number;
+}
+
 /** Failed streams as a share of the eligible streams. */
 export interface ErrorShare {
   count: number;
@@ -382,6 +451,17 @@ export interface Fact {
   tokens_after_gone?: number | null;
   ttft_ms?: number | null;
 }
+
+/** A figure of an engine's model. */
+export type Figure =
+  | "waiting"
+  | "running"
+  | "kv_usage"
+  | "preemptions"
+  | "cache_hits"
+  | "cache_queries"
+  | "drafted"
+  | "accepted";
 
 /** A value, or a pair of values, that occurs among the affected streams more often than chance allows. */
 export interface Finding {
@@ -882,6 +962,16 @@ export interface Quantiles {
   p95_ms?: number | null;
   p99_ms?: number | null;
   relative_error: number;
+}
+
+/** Minutes in which requests waited in the queue, among those over the users' target and among the others. */
+export interface QueueWhileOverTarget {
+  other_minutes: number;
+  other_with_queue: number;
+  over_minutes: number;
+  over_with_queue: number;
+  /** The figures in one sentence. */
+  text: string;
 }
 
 /** A share and the counts that it is computed from. */
@@ -1695,6 +1785,7 @@ export interface Responses {
   "v1/alerts": Alerts;
   "v1/breakdown": Breakdown;
   "v1/compare": Comparison;
+  "v1/engines": Engines;
   "v1/explain": Explanation;
   "v1/heatmap": Heatmap;
   "v1/histogram": Histogram;

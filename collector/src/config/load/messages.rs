@@ -20,6 +20,8 @@ pub(super) fn explain(place: Option<SourceLocation>, field: &str, message: &str)
         ("is not a table".to_owned(), "write it as `{ authorization = \"Bearer …\" }`".to_owned())
     } else if field.starts_with("notify") && !field.contains('.') {
         ("is not a list of tables".to_owned(), "write `[[notify]]` in double brackets".to_owned())
+    } else if field == "engines" {
+        ("is not a list of tables".to_owned(), "write `[[engines]]` in double brackets".to_owned())
     } else if is_token(field) {
         (
             "is not a list of tables".to_owned(),

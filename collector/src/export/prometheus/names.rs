@@ -26,6 +26,7 @@ pub(crate) const COUNTRY_FILES: &str = "llm_rum_country_files_total";
 pub(crate) const LIVE_REJECTED: &str = "llm_rum_live_rejected_total";
 pub(crate) const NOTIFICATIONS: &str = "llm_rum_notifications_total";
 pub(crate) const SERVER_FACTS: &str = "llm_rum_server_facts_total";
+pub(crate) const ENGINE_SCRAPES: &str = "llm_rum_engine_scrapes_total";
 pub(crate) const ACCESS_REFUSED: &str = "llm_rum_access_refused_total";
 pub(crate) const OMITTED_SERIES: &str = "llm_rum_omitted_series";
 pub(crate) const STORE_WRITABLE: &str = "llm_rum_store_writable";
