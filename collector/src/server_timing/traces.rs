@@ -1,98 +1,15 @@
 //! Spans of OpenTelemetry, as OTLP/HTTP carries them: protobuf or JSON. A span that names the response of a model is a fact.
-//! Only the attributes in the lists below are decoded, so prompts and answers in others are never read.
+//! Only the attributes in a list are decoded, so prompts and answers in others are never read.
 
 mod json;
 mod protobuf;
+mod span;
 
-use beacon::{LayerEnd, LayerTiming, NameShape, ServerStart};
-
-use super::received_fact::{Invalid, ReceivedFacts, checked};
+use super::received_fact::ReceivedFacts;
 use crate::http::error::ApiError;
-use crate::report::server_fact::{Layer, ServerFact};
+use span::Span;
 
 pub(crate) use protobuf::answer as protobuf_answer;
-
-/// A span with the attributes that say something about a stream.
-#[derive(Debug, Default)]
-struct Span {
-    /// Name of the library that made it.
-    scope: String,
-    start_ns: u64,
-    end_ns: u64,
-    failed: bool,
-    attributes: Vec<(&'static Attribute, Decoded)>,
-    /// Time of the event that marks the first token.
-    first_token_ns: Option<u64>,
-}
-
-/// A value of an attribute in the lists.
-#[derive(Debug, Clone, PartialEq)]
-enum Decoded {
-    Text(String),
-    Integer(i64),
-    Float(f64),
-}
-
-/// An attribute that is decoded.
-#[derive(Debug)]
-struct Attribute {
-    name: &'static str,
-    means: Meaning,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    /// The id in the response.
-    ResponseId,
-    /// The same on an engine's own span.
-    EngineRequestId,
-    /// Time to first token in seconds, from the call of the model.
-    FirstTokenSeconds,
-    /// The same, or as an integer microseconds: two programs use one name.
-    FirstTokenSecondsOrMicros,
-    FirstTokenMs,
-    /// Seconds, from the arrival at the engine.
-    EngineFirstToken,
-    EngineQueue,
-    EnginePrefill,
-    EngineDecode,
-    EngineEndToEnd,
-    OutputTokens,
-    /// Marks a span of the LiteLLM proxy.
-    OfLiteLlm,
-}
-
-const fn attribute(name: &'static str, means: Meaning) -> Attribute {
-    Attribute { name, means }
-}
-
-const ATTRIBUTES: &[Attribute] = &[
-    attribute("gen_ai.response.id", Meaning::ResponseId),
-    attribute("gen_ai.request.id", Meaning::EngineRequestId),
-    attribute("gen_ai.response.time_to_first_chunk", Meaning::FirstTokenSeconds),
-    attribute("gen_ai.client.operation.time_to_first_chunk", Meaning::FirstTokenSeconds),
-    attribute("gen_ai.client.inference.time_to_first_chunk", Meaning::FirstTokenSeconds),
-    attribute("gen_ai.server.time_to_first_token", Meaning::FirstTokenSeconds),
-    attribute("gen_ai.response.time_to_first_token", Meaning::FirstTokenSecondsOrMicros),
-    attribute("ai.response.msToFirstChunk", Meaning::FirstTokenMs),
-    attribute("ai.stream.msToFirstChunk", Meaning::FirstTokenMs),
-    attribute("gen_ai.latency.time_to_first_token", Meaning::EngineFirstToken),
-    attribute("gen_ai.latency.time_in_queue", Meaning::EngineQueue),
-    attribute("gen_ai.latency.time_in_model_prefill", Meaning::EnginePrefill),
-    attribute("gen_ai.latency.time_in_model_decode", Meaning::EngineDecode),
-    attribute("gen_ai.latency.e2e", Meaning::EngineEndToEnd),
-    attribute("gen_ai.usage.output_tokens", Meaning::OutputTokens),
-    attribute("gen_ai.usage.completion_tokens", Meaning::OutputTokens),
-    attribute("litellm.call_id", Meaning::OfLiteLlm),
-];
-
-/// Event of OpenInference and Envoy.
-const FIRST_TOKEN_EVENT: &str = "First Token Stream Event";
-
-/// The attribute in the list. `None` for all others, whose values must not be decoded.
-fn known(name: &str) -> Option<&'static Attribute> {
-    ATTRIBUTES.iter().find(|attribute| attribute.name == name)
-}
 
 /// Reads a protobuf request about streams of this site.
 pub(crate) fn read_protobuf(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
@@ -114,80 +31,6 @@ fn facts(spans: &[Span], site: &str) -> ReceivedFacts {
     }
     received
 }
-
-impl Span {
-    /// `None` if it names no response.
-    fn fact(&self, site: &str) -> Option<Result<ServerFact, Invalid>> {
-        let id = self.text(Meaning::ResponseId).or_else(|| self.text(Meaning::EngineRequestId))?;
-        let engine = [
-            Meaning::EngineFirstToken,
-            Meaning::EngineQueue,
-            Meaning::EnginePrefill,
-            Meaning::EngineDecode,
-            Meaning::EngineEndToEnd,
-        ];
-        let layer = if engine.iter().any(|meaning| self.value(*meaning).is_some()) {
-            Layer::Engine
-        } else if self.value(Meaning::OfLiteLlm).is_some() {
-            Layer::Gateway
-        } else {
-            Layer::ModelCall
-        };
-        let seconds = |meaning| self.number(meaning).map(|s| s * 1_000.0);
-        let span_ms =
-            |until_ns: u64| (until_ns > self.start_ns).then(|| (until_ns - self.start_ns) as f64 / 1e6);
-        let first_token_ms = seconds(Meaning::EngineFirstToken)
-            .or_else(|| seconds(Meaning::FirstTokenSeconds))
-            .or_else(|| self.seconds_or_micros())
-            .or_else(|| self.number(Meaning::FirstTokenMs))
-            .or_else(|| self.first_token_ns.and_then(span_ms));
-        let source = if NameShape::FINISH_REASON.fits(self.scope.as_bytes()) { &self.scope } else { "otel" };
-        let tokens = self.number(Meaning::OutputTokens).filter(|tokens| *tokens > 0.0);
-        let timing = LayerTiming {
-            source: source.to_owned().into(),
-            starts_from: (layer == Layer::Engine).then_some(ServerStart::Arrival),
-            queue_ms: seconds(Meaning::EngineQueue),
-            prefill_ms: seconds(Meaning::EnginePrefill),
-            ttft_ms: first_token_ms,
-            generation_ms: seconds(Meaning::EngineDecode),
-            duration_ms: seconds(Meaning::EngineEndToEnd).or_else(|| span_ms(self.end_ns)),
-            output_tokens: tokens.map(|tokens| tokens as u64),
-            ended: self.failed.then_some(LayerEnd::Error),
-            ..LayerTiming::default()
-        };
-        Some(checked(site, id, layer, timing))
-    }
-
-    fn value(&self, means: Meaning) -> Option<&Decoded> {
-        self.attributes.iter().find(|(attribute, _)| attribute.means == means).map(|(_, value)| value)
-    }
-
-    fn text(&self, means: Meaning) -> Option<&str> {
-        match self.value(means)? {
-            Decoded::Text(text) if !text.is_empty() => Some(text),
-            _ => None,
-        }
-    }
-
-    fn number(&self, means: Meaning) -> Option<f64> {
-        match self.value(means)? {
-            Decoded::Integer(value) => Some(*value as f64),
-            Decoded::Float(value) => Some(*value),
-            Decoded::Text(_) => None,
-        }
-    }
-
-    fn seconds_or_micros(&self) -> Option<f64> {
-        match self.value(Meaning::FirstTokenSecondsOrMicros)? {
-            Decoded::Integer(micros) => Some(*micros as f64 / 1_000.0),
-            Decoded::Float(seconds) => Some(seconds * 1_000.0),
-            Decoded::Text(_) => None,
-        }
-    }
-}
-
-/// A text of an attribute that is longer is no id.
-const LONGEST_TEXT: usize = 256;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Decoded, FIRST_TOKEN_EVENT, LONGEST_TEXT, Span, known};
+use super::span::{Decoded, FIRST_TOKEN_EVENT, LONGEST_TEXT, Span, known};
 use crate::http::error::{ApiError, Reason};
 
 #[derive(Deserialize)]

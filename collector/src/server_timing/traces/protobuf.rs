@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use prost::Message;
 
-use super::{Decoded, FIRST_TOKEN_EVENT, LONGEST_TEXT, Span, known};
+use super::span::{Decoded, FIRST_TOKEN_EVENT, LONGEST_TEXT, Span, known};
 use crate::http::error::{ApiError, Reason};
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,3 +1,4 @@
+use beacon::{LayerEnd, ServerStart};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
 use opentelemetry_proto::tonic::trace::v1::span::Event;
@@ -5,8 +6,10 @@ use opentelemetry_proto::tonic::trace::v1::{self as trace, ResourceSpans, ScopeS
 use proptest::prelude::*;
 use prost::Message as _;
 
+use super::span::{FIRST_TOKEN_EVENT, known};
 use super::*;
 use crate::http::error::Reason;
+use crate::report::server_fact::{Layer, ServerFact};
 
 fn attribute_of(key: &str, value: any_value::Value) -> KeyValue {
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
