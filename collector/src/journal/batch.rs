@@ -150,7 +150,7 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
 }
 
 impl RecordRange {
-    const fn at(self, position: u64) -> RecordLocation {
+    pub(super) const fn at(self, position: u64) -> RecordLocation {
         RecordLocation { position: position + self.offset as u64, len: self.len }
     }
 }

@@ -75,10 +75,29 @@ impl Segments {
         Ok(self.read(at)?.and_then(|bytes| record::read(&bytes)))
     }
 
+    /// The files as they are now. Their records can be read although the journal drops them meanwhile.
+    pub(crate) fn hold(&self) -> HeldSegments {
+        HeldSegments(self.files().iter().cloned().collect())
+    }
+
+    /// The report at `at`, also if the journal has dropped its file since it was held.
+    pub(crate) fn held_record(&self, held: &HeldSegments, at: RecordLocation) -> io::Result<Option<Record>> {
+        if let Some(record) = self.record(at)? {
+            return Ok(Some(record));
+        }
+        let holds = |segment: &&Segment| segment.base <= at.position;
+        let Some(segment) = held.0.iter().rev().find(holds) else { return Ok(None) };
+        Ok(self.read_from(segment, at)?.and_then(|bytes| record::read(&bytes)))
+    }
+
     fn read(&self, at: RecordLocation) -> io::Result<Option<Vec<u8>>> {
         let holds = |segment: &&Segment| segment.base <= at.position;
-        // A file is not reused while it is being read: see `drop_before`.
         let Some(segment) = self.files().iter().rev().find(holds).cloned() else { return Ok(None) };
+        self.read_from(&segment, at)
+    }
+
+    /// A file is not reused while it is being read: see `drop_before`.
+    fn read_from(&self, segment: &Segment, at: RecordLocation) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; at.len as usize];
         match segment.file.read_exact_at(&mut bytes, at.position - segment.base) {
             Ok(()) => Ok(Some(bytes)),
@@ -150,6 +169,9 @@ impl Segments {
         self.folder.join(format!("{base:016x}.{EXTENSION}"))
     }
 }
+
+/// Files of the journal that stay readable.
+pub(crate) struct HeldSegments(Vec<Segment>);
 
 /// Writes to the end of the journal.
 pub(super) struct SegmentWriter {

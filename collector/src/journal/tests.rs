@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use beacon::StreamReport;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -149,6 +150,26 @@ fn large() -> Fixture {
         fixture.ends.push(fixture.ends[at] + frame.len() as u64);
     }
     fixture
+}
+
+#[test]
+fn a_held_report_is_read_although_its_file_is_dropped() {
+    let fixture = Fixture { folder: TempDir::new().unwrap(), ends: vec![0] };
+    let segments = fixture.segments();
+    let mut log = SegmentWriter::resume(segments.clone(), 0).unwrap();
+    let report = StreamReport::new(format!("{:032x}", 7));
+    let mut first =
+        Frame::pack(0, &[report.clone()], |report, into| record::write(7, None, None, report, into));
+    let at = frame::unpack(first.payload()).unwrap().1[0].at(0);
+    log.append(&mut first).unwrap();
+    for at in 0..24 {
+        log.append(&mut packed(&format!("{at} {}", "x".repeat(1 << 20)))).unwrap();
+    }
+    let held = segments.hold();
+    let files = fixture.files().len();
+    segments.drop_before(20 << 20).unwrap();
+    assert!(fixture.files().len() < files && segments.record(at).unwrap().is_none());
+    assert_eq!(segments.held_record(&held, at).unwrap().unwrap().report, report);
 }
 
 #[test]

@@ -215,6 +215,8 @@ impl StreamIndex {
                 && !stream.owned_by_peer()
                 && series_in.holds(stream.series)
         };
+        // Before memory is read: once its streams are in a file, the journal drops their reports.
+        let held = self.segments.hold();
         let (found, in_memory) = {
             let streams = self.streams();
             let found = streams.from(0).map(|(_, stream)| stream).filter(|stream| is_asked(stream));
@@ -237,8 +239,8 @@ impl StreamIndex {
             Ok::<_, StoreError>(())
         })?;
         for stream in found {
-            // The journal may have just deleted the report.
-            let Some(record) = self.segments.record(stream.at)? else { continue };
+            // The disk may have lost the report.
+            let Some(record) = self.segments.held_record(&held, stream.at)? else { continue };
             if filter.selects_report(&record.report)
                 && let Some(series) = known.get(connection, stream.series)?
             {
