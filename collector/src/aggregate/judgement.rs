@@ -155,7 +155,7 @@ impl WaitParts {
         Self([
             (Cause::ServerQueue, phases.sum([Phase::ServerQueue])),
             (Cause::ServerCompute, phases.sum([Phase::Prefill])),
-            (Cause::Server, phases.sum([Phase::Server])),
+            (Cause::Server, phases.sum([Phase::Server, Phase::App, Phase::ModelCall])),
             (Cause::Reasoning, visible_ms - first_ms),
             (Cause::Network, phases.sum([Phase::Dns, Phase::Connect, Phase::Network])),
             (Cause::MainThread, phases.sum([Phase::MainThread])),

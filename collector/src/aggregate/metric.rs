@@ -34,6 +34,8 @@ pub(crate) enum Metric {
     FailedTtft,
     PhaseDns,
     PhaseConnect,
+    PhaseApp,
+    PhaseModelCall,
     PhaseServerQueue,
     PhasePrefill,
     PhaseServer,
@@ -515,6 +517,22 @@ pub const METRICS: &[MetricDefinition] = &[
         id: "phase_connect",
         stored_as: 20,
         value: Value::One(|report| Phase::Connect.of(report)),
+        reads: FIELDS_OF_PHASES,
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseApp,
+        id: "phase_app",
+        stored_as: 28,
+        value: Value::One(|report| Phase::App.of(report)),
+        reads: FIELDS_OF_PHASES,
+        ..INTERNAL
+    },
+    MetricDefinition {
+        metric: Metric::PhaseModelCall,
+        id: "phase_model_call",
+        stored_as: 29,
+        value: Value::One(|report| Phase::ModelCall.of(report)),
         reads: FIELDS_OF_PHASES,
         ..INTERNAL
     },

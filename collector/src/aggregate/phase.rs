@@ -1,7 +1,9 @@
 //! Splits the wait for the first token into phases, as far as the page and the server tell them. Definitions:
 //! `docs/phases.md#phases-of-the-wait`.
 
-use beacon::{ServerStart, StreamReport};
+use beacon::{LayerTiming, ServerStart, StreamReport};
+
+use crate::report::server_fact::Layer;
 
 /// A phase of the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,9 +11,13 @@ pub(crate) enum Phase {
     Dns,
     /// TLS included.
     Connect,
+    /// The backend's own work before and after its call of the model.
+    App,
+    /// From the call of the model to the engine and back, gateways included.
+    ModelCall,
     ServerQueue,
     Prefill,
-    /// Queue and prefill, where the server does not split them.
+    /// All of the backend that no further layer splits.
     Server,
     Network,
     MainThread,
@@ -23,6 +29,17 @@ pub(crate) enum Phase {
 pub(crate) const FIELDS_OF_PHASES: &[&str] = &[
     "server_queue_ms",
     "server_starts_from",
+    "server_source",
+    "layers_edge_ttft_ms",
+    "layers_app_ttft_ms",
+    "layers_app_queue_ms",
+    "layers_app_starts_from",
+    "layers_model_call_ttft_ms",
+    "layers_gateway_ttft_ms",
+    "layers_gateway_queue_ms",
+    "layers_engine_ttft_ms",
+    "layers_engine_queue_ms",
+    "layers_engine_starts_from",
     "page_lifecycle_long_frames_ms",
     "network_timing_dns_ms",
     "network_timing_connect_ms",
@@ -52,21 +69,23 @@ impl Phases {
         let visible_ms = visible_ms(report);
         let first_ms = report.ttft_ms.unwrap_or(visible_ms).min(visible_ms);
         let mut phases = Self { known: [None; Phase::COUNT], not_visible_ms: first_ms };
-        let server = report.server.as_ref();
-        let (server_ms, queue_ms) = (server.and_then(|of| of.ttft_ms), server.and_then(|of| of.queue_ms));
-        let starts_from = server.and_then(|of| of.starts_from);
-        let starts_after_queue = matches!(starts_from, Some(ServerStart::Scheduled | ServerStart::Prefill));
-        let queue = phases.take(Phase::ServerQueue, queue_ms);
-        let queued_within = if starts_after_queue { 0.0 } else { queue.unwrap_or_default() };
-        let is_split = starts_after_queue || queue_ms.is_some();
+        let layers = LayerWait::of_all(report);
+        let innermost = layers.last().copied().unwrap_or_default();
+        let queue = phases.take(Phase::ServerQueue, innermost.queue_ms);
+        let queued_within = if innermost.starts_after_queue { 0.0 } else { queue.unwrap_or_default() };
+        let is_split = innermost.starts_after_queue || innermost.queue_ms.is_some();
         let computed = if is_split { Phase::Prefill } else { Phase::Server };
-        phases.take(computed, server_ms.map(|server_ms| server_ms - queued_within));
+        phases.take(computed, innermost.ttft_ms.map(|server_ms| server_ms - queued_within));
+        phases.take(Phase::ModelCall, between(&layers, &[Layer::ModelCall, Layer::Gateway]));
+        phases.take(Phase::App, between(&layers, &[Layer::App]));
         phases.take(Phase::MainThread, main_thread_ms(report));
         phases.take(Phase::Dns, report.network_timing.and_then(|timing| timing.dns_ms));
         phases.take(Phase::Connect, handshakes_ms(report));
         // Otherwise the rest may be a queue that the server does not count.
-        let covers_queue = !starts_after_queue || queue_ms.is_some();
-        phases.take(Phase::Network, server_ms.filter(|_| covers_queue).map(|_| f64::INFINITY));
+        let on_the_way_ms = outermost_ms(&layers).map(|backend_ms| {
+            first_ms - backend_ms - phases.sum([Phase::MainThread, Phase::Dns, Phase::Connect])
+        });
+        phases.take(Phase::Network, on_the_way_ms);
         let seen = report.ttft_ms.zip(report.ttfv_ms);
         phases.known[Phase::Reasoning as usize] = seen.map(|(ttft_ms, ttfv_ms)| (ttfv_ms - ttft_ms).max(0.0));
         let painted = report.ttfv_ms.zip(report.ttfp_ms);
@@ -91,6 +110,72 @@ impl Phases {
         taken
     }
 }
+
+/// What one layer of the backend tells about the wait.
+#[derive(Debug, Default, Clone, Copy)]
+struct LayerWait {
+    layer: Option<Layer>,
+    queue_ms: Option<f64>,
+    ttft_ms: Option<f64>,
+    /// `ttft_ms` does not include the queue.
+    starts_after_queue: bool,
+}
+
+impl LayerWait {
+    /// The layers that tell something, from outside to inside. What the stream itself carried is the app's if the app wrote
+    /// it, and otherwise the engine's.
+    fn of_all(report: &StreamReport) -> Vec<Self> {
+        let in_stream = report.server.as_ref().map(|server| {
+            let layer = if server.source == COMMENT { Layer::App } else { Layer::Engine };
+            Self::new(layer, server.queue_ms, server.ttft_ms, server.starts_from)
+        });
+        let of = |layer: Layer| {
+            let sent = report.layers.as_ref().and_then(|layers| layer.of(layers));
+            let sent = sent.map(|timing: &LayerTiming| {
+                Self::new(layer, timing.queue_ms, timing.ttft_ms, timing.starts_from)
+            });
+            let waits = |wait: &Self| wait.queue_ms.is_some() || wait.ttft_ms.is_some();
+            sent.filter(waits).or(in_stream.filter(|wait| wait.layer == Some(layer) && waits(wait)))
+        };
+        Layer::ALL.into_iter().filter_map(of).collect()
+    }
+
+    const fn new(
+        layer: Layer,
+        queue_ms: Option<f64>,
+        ttft_ms: Option<f64>,
+        starts_from: Option<ServerStart>,
+    ) -> Self {
+        let starts_after_queue = matches!(starts_from, Some(ServerStart::Scheduled | ServerStart::Prefill));
+        Self { layer: Some(layer), queue_ms, ttft_ms, starts_after_queue }
+    }
+
+    /// Time to first token with the queue. `None` if the queue is not known and not included.
+    fn with_queue_ms(&self) -> Option<f64> {
+        match self.starts_after_queue {
+            true => Some(self.ttft_ms? + self.queue_ms?),
+            false => self.ttft_ms,
+        }
+    }
+}
+
+/// Time to first token of the whole backend with its queue. A proxy in front counts as network.
+fn outermost_ms(layers: &[LayerWait]) -> Option<f64> {
+    let behind_edge = layers.iter().find(|wait| wait.layer != Some(Layer::Edge));
+    behind_edge.or_else(|| layers.first())?.with_queue_ms()
+}
+
+/// The part of the wait that these layers have for themselves, without the layers inside. `None` if none of them has a
+/// layer inside.
+fn between(layers: &[LayerWait], outer: &[Layer]) -> Option<f64> {
+    let is_outer = |wait: &LayerWait| wait.layer.is_some_and(|layer| outer.contains(&layer));
+    let first = layers.iter().find(|wait| is_outer(wait))?;
+    let inside = layers.iter().rev().take_while(|wait| !is_outer(wait)).last()?;
+    Some((first.with_queue_ms()? - inside.with_queue_ms()?).max(0.0))
+}
+
+/// Source of the timing that a backend writes as a comment.
+const COMMENT: &str = "comment";
 
 /// Time until the user saw something. A whole response has only an end.
 pub(crate) fn visible_ms(report: &StreamReport) -> f64 {
@@ -120,7 +205,7 @@ fn handshakes_ms(report: &StreamReport) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use beacon::{NetworkTiming, PageLifecycle, ServerTiming};
+    use beacon::{Layers, NetworkTiming, PageLifecycle, ServerTiming};
 
     use super::*;
 
@@ -184,6 +269,53 @@ mod tests {
         let [_, _, queue, prefill, _, network, ..] =
             phases(&StreamReport { server: after_queue(Some(100.0)), ..told() });
         assert_eq!((queue, prefill, network), (Some(100.0), Some(600.0), Some(140.0)));
+    }
+
+    /// App, model call, queue, prefill, undivided server and network of a stream with these layers: the time to first token
+    /// of app, model call, gateway and engine, and the engine's queue.
+    fn split(times: [Option<f64>; 4], queue_ms: Option<f64>, start: Option<ServerStart>) -> [Option<f64>; 6] {
+        let timing = |ttft_ms: f64| LayerTiming { ttft_ms: Some(ttft_ms), ..LayerTiming::default() };
+        let [app, model_call, gateway, engine] = times.map(|ttft_ms| ttft_ms.map(timing));
+        let engine = engine.map(|engine| LayerTiming { queue_ms, starts_from: start, ..engine });
+        let layers = Some(Layers { app, model_call, gateway, engine, ..Layers::default() });
+        let report = StreamReport { ttft_ms: Some(1_000.0), layers, ..StreamReport::new("0") };
+        [Phase::App, Phase::ModelCall, Phase::ServerQueue, Phase::Prefill, Phase::Server, Phase::Network]
+            .map(|phase| phase.of(&report))
+    }
+
+    #[test]
+    fn each_layer_has_what_the_layers_inside_leave() {
+        let ms = Some;
+        let all = split([ms(920.0), ms(800.0), ms(790.0), ms(700.0)], ms(300.0), None);
+        assert_eq!(all, [ms(120.0), ms(100.0), ms(300.0), ms(400.0), None, ms(80.0)]);
+        let without_engine = split([ms(920.0), ms(800.0), None, None], None, None);
+        assert_eq!(without_engine, [ms(120.0), None, None, None, ms(800.0), ms(80.0)]);
+        let only_app = split([ms(920.0), None, None, None], None, None);
+        assert_eq!(only_app, [None, None, None, None, ms(920.0), ms(80.0)]);
+        let app_and_engine =
+            split([ms(920.0), None, None, ms(400.0)], ms(300.0), Some(ServerStart::Scheduled));
+        assert_eq!(app_and_engine, [ms(220.0), None, ms(300.0), ms(400.0), None, ms(80.0)]);
+        let unknown_queue = split([ms(920.0), None, None, ms(400.0)], None, Some(ServerStart::Scheduled));
+        assert_eq!(
+            unknown_queue,
+            [None, None, None, ms(400.0), None, ms(80.0)],
+            "the app's time may have a queue"
+        );
+    }
+
+    #[test]
+    fn a_layer_in_the_stream_stands_beside_those_that_were_sent() {
+        let engine = LayerTiming { ttft_ms: Some(400.0), ..LayerTiming::default() };
+        let comment =
+            ServerTiming { source: COMMENT.into(), ttft_ms: Some(600.0), ..ServerTiming::default() };
+        let report = StreamReport {
+            ttft_ms: Some(1_000.0),
+            server: Some(comment),
+            layers: Some(Layers { engine: Some(engine), ..Layers::default() }),
+            ..StreamReport::new("0")
+        };
+        let parts = [Phase::App, Phase::Server, Phase::Network].map(|phase| phase.of(&report));
+        assert_eq!(parts, [Some(200.0), Some(400.0), Some(400.0)]);
     }
 
     #[test]

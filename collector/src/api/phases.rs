@@ -44,6 +44,8 @@ struct Phase {
 enum PhaseName {
     Dns,
     Connect,
+    App,
+    ModelCall,
     ServerQueue,
     Prefill,
     Server,
@@ -105,9 +107,11 @@ impl Table for Phases {
 }
 
 /// In the order of the wait, as far as it has one: the network lies on both sides of the server.
-const PHASES: [(PhaseName, Metric); 9] = [
+const PHASES: [(PhaseName, Metric); 11] = [
     (PhaseName::Dns, Metric::PhaseDns),
     (PhaseName::Connect, Metric::PhaseConnect),
+    (PhaseName::App, Metric::PhaseApp),
+    (PhaseName::ModelCall, Metric::PhaseModelCall),
     (PhaseName::ServerQueue, Metric::PhaseServerQueue),
     (PhaseName::Prefill, Metric::PhasePrefill),
     (PhaseName::Server, Metric::PhaseServer),

@@ -897,6 +897,8 @@ export interface Phase {
 export type PhaseName =
   | "dns"
   | "connect"
+  | "app"
+  | "model_call"
   | "server_queue"
   | "prefill"
   | "server"

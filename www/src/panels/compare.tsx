@@ -154,19 +154,11 @@ function NoServerTiming({ streams }: { streams: number }) {
       }
     >
       <div class="advice">
-        <p>
-          No server timing yet. Send your server's TTFT in the stream to split server time from network time.
-        </p>
-        <ul>
-          <li>
-            Any server: write one comment into the event stream before its end.
-            <pre>
-              <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
-            </pre>
-          </li>
-          <li>Python and Node: the middleware writes it.</li>
-          <li>llama.cpp and Ollama: their streams include it already.</li>
-        </ul>
+        <p>No server timing yet. llama.cpp and Ollama send it. Any other server writes a comment into its stream:</p>
+        <pre>
+          <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
+        </pre>
+        <p>Middleware for Python, Node and Rust does that.</p>
       </div>
     </Figure>
   );

@@ -3,22 +3,12 @@ import type { Result } from "../api/async-result";
 import type { PhaseName, Phases as PhasesAnswer } from "../api/schemas";
 import { Figure, LoadError } from "../charts/figure";
 import { longestOf, stackedPhases, stacksOf, type Stack } from "../charts/phase-stack";
-import { columnDuration, count, duration, plural } from "../format";
+import { columnDuration, count, duration, humanize, plural } from "../format";
 
 const TITLE = "Where the wait passes";
 const MEANING = "Phases of the time to first token, each with its own percentile over the streams that tell it";
 
-const LABELS: Record<PhaseName, string> = {
-  dns: "DNS",
-  connect: "connect",
-  server_queue: "server queue",
-  prefill: "prefill",
-  server: "server",
-  network: "network",
-  main_thread: "main thread",
-  reasoning: "reasoning",
-  paint: "paint",
-};
+const labelOf = (phase: PhaseName) => (phase === "dns" ? "DNS" : humanize(phase));
 
 export function Phases({ result }: { result: Result<PhasesAnswer> }) {
   if (result.kind === "known") return <PhasesFigure answer={result.value} />;
@@ -44,7 +34,7 @@ function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
         columns: ["Phase", "n", "p50", "p95", "p99"],
         rows: () =>
           told.map(({ phase, n, p50_ms: p50, p95_ms: p95, p99_ms: p99 }) => [
-            LABELS[phase],
+            labelOf(phase),
             count(n),
             ...[p50, p95, p99].map(columnDuration),
           ]),
@@ -59,7 +49,7 @@ function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
           <ul class="legend">
             {shown.map(({ phase }) => (
               <li key={phase} class={`key phase-${phase}`}>
-                {LABELS[phase]}
+                {labelOf(phase)}
               </li>
             ))}
             <li class="key phase-wait">whole wait</li>
@@ -77,7 +67,7 @@ function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
 
 function StackedBar({ stack: { percentile, parts, wait }, most }: { stack: Stack; most: number }) {
   const width = (ms: number) => `${((100 * ms) / most).toFixed(2)}%`;
-  const told = parts.map(({ phase, ms }) => `${LABELS[phase]} ${duration(ms)}`);
+  const told = parts.map(({ phase, ms }) => `${labelOf(phase)} ${duration(ms)}`);
   return (
     <div class="phase-row" data-percentile={percentile}>
       <span>

@@ -1,6 +1,7 @@
 /** Layout of a stream's timeline: the position of each moment and duration as shares of the axis. */
 import type { ServerTiming, StreamReport } from "../api/api-types";
 import { isKnown, type MaybeNumber } from "../format";
+import { layersOf } from "./layers";
 
 export interface MomentRow {
   name: string;
@@ -42,6 +43,8 @@ export interface TimelineLayout {
   /** From the request to each moment that the app named. */
   marks: DurationRow[];
   server: DurationRow[];
+  /** What the layers of the backend sent, from outside to inside. */
+  layers: { layer: string; source: string; rows: DurationRow[] }[];
   /** Client TTFT minus server TTFT. */
   overhead: { ms: number; bar: { from: number; to: number } } | null;
 }
@@ -74,6 +77,11 @@ export function layoutTimeline(report: StreamReport, span: TimelineSpan): Timeli
     endDelay: endDelayOf(report, share),
     marks: marks.map(({ name, at_ms: ms }) => ({ name, ms, bar: { from: share(0), to: share(ms) } })),
     server: serverRows(report.server, share),
+    layers: layersOf(report).map(({ layer, timing }) => ({
+      layer,
+      source: timing.source,
+      rows: serverRows(timing, share),
+    })),
     overhead: overheadOf(report, share),
   };
 }
@@ -158,7 +166,10 @@ function serverEnd(server: ServerTiming | null | undefined): number {
 }
 
 /** Server durations start at the request, because server and browser clocks are never compared. */
-function serverRows(server: ServerTiming | null | undefined, share: (ms: number) => number): DurationRow[] {
+function serverRows(
+  server: Pick<ServerTiming, "queue_ms" | "ttft_ms" | "generation_ms"> | null | undefined,
+  share: (ms: number) => number,
+): DurationRow[] {
   if (!server) return [];
   const { queue_ms: queue, ttft_ms: ttft, generation_ms: generation } = server;
   const row = (name: string, from: number, ms: MaybeNumber): DurationRow[] =>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import type { StreamReport } from "../api/api-types";
 import { linearTicks } from "../charts/ticks";
-import { duration, exactDuration, sourceLabel, tickDuration } from "../format";
+import { duration, exactDuration, humanize, sourceLabel, tickDuration } from "../format";
 import { SegmentedControl } from "../ui/segmented-control";
 import { useWidth } from "../ui/width";
 import { pageLifecycleNotes } from "./page-lifecycle";
@@ -98,7 +98,7 @@ interface Group {
 }
 
 function groupsOf(layout: TimelineLayout, report: StreamReport): Group[] {
-  const { network, isReused, endDelay, marks, server, overhead } = layout;
+  const { network, isReused, endDelay, marks, server, layers, overhead } = layout;
   const groups: Group[] = [];
   const protocol = report.page_lifecycle?.protocol ? ` over ${report.page_lifecycle.protocol}` : "";
   if (network.length > 0)
@@ -116,6 +116,8 @@ function groupsOf(layout: TimelineLayout, report: StreamReport): Group[] {
       rows: server,
       overhead,
     });
+  for (const { layer, source, rows } of layers)
+    if (rows.length > 0) groups.push({ tone: "server", title: `${humanize(layer)} (${source})`, rows });
   return groups;
 }
 
