@@ -16,7 +16,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Answer, TIMEOUT, TestCollector, stream, token};
+use crate::harness::{Answer, TIMEOUT, TestCollector, close_to, stream, token};
 use crate::running::{Process, post};
 
 const BACKEND: &str = "backend-0123456789a";
@@ -129,6 +129,28 @@ async fn timings_reach_their_streams_in_either_order() {
         "llm_rum_server_facts_total{result=\"expired\"} 0",
     ] {
         assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+}
+
+#[tokio::test]
+async fn the_wait_is_split_between_the_layers() {
+    let collector = TestCollector::with(config);
+    let reports: Vec<_> = (1..41).map(with_response).collect();
+    collector.report(&reports).await;
+    let facts: Vec<_> = (1..41).flat_map(|id| [app(id, 850.0), engine(id)]).collect();
+    sent(&collector, &json!(facts)).await;
+    let n_of = |answer: &Value, name: &str| {
+        let phases = answer["phases"].as_array().unwrap();
+        phases.iter().find(|phase| phase["phase"] == name).unwrap().clone()
+    };
+    // From windows, and from single streams.
+    for path in ["/v1/phases?site=demo", "/v1/phases?site=demo&visibility=!hidden"] {
+        let answer = until(&collector, path, |answer| n_of(answer, "app")["n"] == 40).await;
+        for (name, p50_ms) in [("app", 50.0), ("server_queue", 300.0), ("prefill", 500.0), ("network", 50.0)]
+        {
+            let found = n_of(&answer, name);
+            assert!(found["n"] == 40 && close_to(&found["p50_ms"], p50_ms), "{path}: {found}");
+        }
     }
 }
 
