@@ -9,6 +9,7 @@ use crate::engine_metrics::scrape::read;
 use crate::ingest::site::IngestSite;
 use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::record::{self, Record, read_discarded, write_discarded};
+use crate::server_timing::{litellm, own_json, traces};
 
 pub use crate::export::otlp::dropped_points;
 
@@ -50,6 +51,17 @@ pub fn reread(bytes: &[u8]) -> bool {
         assert_eq!(read_discarded(&again), Some(discarded), "what is read again is what was read");
         return true;
     }
+    if let Some(fact) = record::read_fact(bytes) {
+        let written = |fact| {
+            let mut bytes = Vec::new();
+            record::write_fact(fact, &mut bytes);
+            bytes
+        };
+        let once = written(&fact);
+        let again = record::read_fact(&once).expect("what was written can be read");
+        assert_eq!(written(&again), once, "what is read again is what was read");
+        return true;
+    }
     let Some(record) = record::read(bytes) else { return false };
     let written = |Record { id, country, visit, report }: &Record| {
         let mut bytes = Vec::new();
@@ -87,4 +99,21 @@ pub fn engine_models(bytes: &[u8]) -> usize {
         !name.is_empty() && unchanged.into_iter().flatten().all(|increase| increase == 0.0)
     }));
     models.len()
+}
+
+/// Reads any bytes as timings of the backend, in each of the forms that are taken. Returns the number of facts.
+///
+/// # Panics
+/// If a fact changes when it is written to the journal and read again.
+#[must_use]
+pub fn facts(bytes: &[u8]) -> usize {
+    let forms = [own_json::read, litellm::read, traces::read_json, traces::read_protobuf];
+    let received = forms.into_iter().filter_map(|read| read(bytes, "site").ok());
+    let facts: Vec<_> = received.flat_map(|received| received.facts).collect();
+    for fact in &facts {
+        let mut written = Vec::new();
+        record::write_fact(fact, &mut written);
+        assert_eq!(record::read_fact(&written).as_ref(), Some(fact), "what is replayed is what was taken");
+    }
+    facts.len()
 }

@@ -37,7 +37,7 @@ struct Target {
     form: Option<seeds::Form>,
 }
 
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 10] = [
     Target { name: "framing", folder: "probe-core", form: Some(seeds::framing) },
     Target { name: "json", folder: "probe-core", form: Some(seeds::json) },
     Target { name: "dialects", folder: "probe-core", form: Some(seeds::dialects) },
@@ -46,6 +46,7 @@ const TARGETS: [Target; 9] = [
     Target { name: "config", folder: "collector", form: None },
     Target { name: "journal", folder: "collector", form: None },
     Target { name: "engines", folder: "collector", form: None },
+    Target { name: "facts", folder: "collector", form: None },
     Target { name: "otlp", folder: "collector", form: None },
 ];
 

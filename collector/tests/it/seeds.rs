@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use collector::fuzzing::{dropped_points, engine_models, judge, reread};
+use collector::fuzzing::{dropped_points, engine_models, facts, judge, reread};
 use collector::{ConfigError, Draft};
 
 fn each_file(folder: &str, mut check: impl FnMut(&str, &[u8])) {
@@ -47,6 +47,14 @@ fn a_record_of_the_seeds_is_good_unless_its_name_says_otherwise() {
     each_file("seeds/journal", |path, bytes| {
         let expected = Path::new(path).file_stem().unwrap().to_str().unwrap();
         assert_eq!(reread(bytes), expected.starts_with("good"), "{path}");
+    });
+}
+
+#[test]
+fn timings_of_the_seeds_have_as_many_facts_as_the_name_says() {
+    each_file("seeds/facts", |path, body| {
+        let name = Path::new(path).file_stem().unwrap().to_str().unwrap();
+        assert_eq!(facts(body).to_string(), name.split('-').next().unwrap(), "{path}");
     });
 }
 
