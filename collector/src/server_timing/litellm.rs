@@ -7,6 +7,7 @@ use beacon::{LayerEnd, LayerTiming};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::json_items;
 use super::received_fact::{Invalid, ReceivedFacts, checked};
 use crate::http::error::{ApiError, Reason};
 use crate::report::server_fact::{Layer, ServerFact};
@@ -32,22 +33,21 @@ struct Payload<'a> {
 /// Reads a body of payloads of streams of this site.
 pub(crate) fn read(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
     let mut received = ReceivedFacts::default();
-    let mut add = |index, payload: &RawValue| match serde_json::from_str::<Payload<'_>>(payload.get()) {
+    let mut add = |payload: &RawValue| match serde_json::from_str::<Payload<'_>>(payload.get()) {
         Ok(payload) => match payload.fact(site) {
-            Some(fact) => received.add(index, fact),
+            Some(fact) => received.add(fact),
             None => received.skipped += 1,
         },
         Err(_) => {
-            received.add(index, Err(Invalid::new("", "is not a payload, or has a field of a wrong type")));
+            received.add(Err(Invalid::new("", "is not a payload, or has a field of a wrong type")));
         }
     };
     if body.trim_ascii_start().starts_with(b"[") {
-        let payloads: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| not_json(&error))?;
-        payloads.into_iter().enumerate().for_each(|(index, payload)| add(index, payload));
+        json_items::each(body, &mut add).map_err(|error| not_json(&error))?;
     } else {
         let payloads = serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>();
-        for (index, payload) in payloads.enumerate() {
-            add(index, payload.map_err(|error| not_json(&error))?);
+        for payload in payloads {
+            add(payload.map_err(|error| not_json(&error))?);
         }
     }
     Ok(received)

@@ -8,16 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::json_items;
 use super::received_fact::{Invalid, ReceivedFacts, checked};
 use crate::http::error::{ApiError, Reason};
 use crate::report::server_fact::{Layer, ServerFact};
-
-#[derive(Deserialize)]
-struct Body<'a> {
-    /// Each is parsed by itself, so that a wrong one does not cost the others.
-    #[serde(borrow)]
-    facts: Vec<&'a RawValue>,
-}
 
 /// One fact. Unknown fields are ignored.
 #[derive(Deserialize, JsonSchema)]
@@ -50,7 +44,15 @@ pub(crate) struct Fact<'a> {
 
 /// Reads a body of facts about streams of this site.
 pub(crate) fn read(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
-    let Body { facts } = serde_json::from_slice(body).map_err(|error| {
+    let mut received = ReceivedFacts::default();
+    // Each is parsed by itself, so that a wrong one does not cost the others.
+    let mut add = |fact: &RawValue| {
+        let fact = serde_json::from_str::<Fact<'_>>(fact.get());
+        let wrong_type =
+            |_| Invalid::new("", "has a field of a wrong type, or lacks `id`, `layer` or `source`");
+        received.add(fact.map_err(wrong_type).and_then(|fact| fact.checked(site)));
+    };
+    json_items::each_of(body, "facts", &mut add).map_err(|error| {
         // The message of serde may quote a text of the body.
         let message = format!(
             "the body is not `{{\"facts\":[…]}}`: see line {}, column {}",
@@ -59,13 +61,6 @@ pub(crate) fn read(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
         );
         ApiError::new(Reason::BadJson, message)
     })?;
-    let mut received = ReceivedFacts::default();
-    for (index, fact) in facts.into_iter().enumerate() {
-        let fact = serde_json::from_str::<Fact<'_>>(fact.get());
-        let wrong_type =
-            |_| Invalid::new("", "has a field of a wrong type, or lacks `id`, `layer` or `source`");
-        received.add(index, fact.map_err(wrong_type).and_then(|fact| fact.checked(site)));
-    }
     Ok(received)
 }
 
@@ -131,11 +126,13 @@ mod tests {
 
     #[test]
     fn a_body_that_is_not_a_list_of_facts_is_refused() {
-        for body in ["", "[]", "{}", r#"{"facts":{}}"#, r#"{"facts":"SECRET"}"#, "{\"facts\":[1,", "\u{0}"] {
+        for body in ["", "[]", r#"{"facts":{}}"#, r#"{"facts":"SECRET"}"#, "{\"facts\":[1,", "\u{0}"] {
             let refused = read(body.as_bytes(), "chat").unwrap_err();
             assert_eq!(refused.reason, Reason::BadJson, "{body}");
             assert!(!refused.message().contains("SECRET"));
         }
-        assert_eq!(read(br#"{"facts":[]}"#, "chat").unwrap(), ReceivedFacts::default());
+        for empty in ["{}", r#"{"facts":[]}"#] {
+            assert_eq!(read(empty.as_bytes(), "chat").unwrap(), ReceivedFacts::default());
+        }
     }
 }

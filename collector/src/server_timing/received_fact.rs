@@ -19,18 +19,19 @@ pub(crate) struct ReceivedFacts {
 }
 
 impl ReceivedFacts {
-    /// Adds the item at this index.
-    pub(crate) fn add(&mut self, index: usize, fact: Result<ServerFact, Invalid>) {
+    /// Adds the next item.
+    pub(crate) fn add(&mut self, fact: Result<ServerFact, Invalid>) {
         match fact {
             Ok(_) if self.facts.len() >= MOST_FACTS => {
-                self.refuse(index, &Invalid::new("", format!("is more than the {MOST_FACTS} of a request")));
+                self.refuse(&Invalid::new("", format!("is more than the {MOST_FACTS} of a request")));
             }
             Ok(fact) => self.facts.push(fact),
-            Err(invalid) => self.refuse(index, &invalid),
+            Err(invalid) => self.refuse(&invalid),
         }
     }
 
-    fn refuse(&mut self, index: usize, invalid: &Invalid) {
+    fn refuse(&mut self, invalid: &Invalid) {
+        let index = self.facts.len() as u64 + self.skipped + self.refused;
         self.refused += 1;
         self.first_refusal.get_or_insert_with(|| format!("item {index}: {invalid}"));
     }

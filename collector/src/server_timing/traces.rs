@@ -13,23 +13,23 @@ pub(crate) use protobuf::answer as protobuf_answer;
 
 /// Reads a protobuf request about streams of this site.
 pub(crate) fn read_protobuf(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
-    Ok(facts(&protobuf::spans(body)?, site))
+    let mut received = ReceivedFacts::default();
+    protobuf::each_span(body, &mut |span| add(&mut received, &span, site))?;
+    Ok(received)
 }
 
 /// Reads a JSON request.
 pub(crate) fn read_json(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
-    Ok(facts(&json::spans(body)?, site))
+    let mut received = ReceivedFacts::default();
+    json::each_span(body, &mut |span| add(&mut received, &span, site))?;
+    Ok(received)
 }
 
-fn facts(spans: &[Span], site: &str) -> ReceivedFacts {
-    let mut received = ReceivedFacts::default();
-    for (index, span) in spans.iter().enumerate() {
-        match span.fact(site) {
-            Some(fact) => received.add(index, fact),
-            None => received.skipped += 1,
-        }
+fn add(received: &mut ReceivedFacts, span: &Span, site: &str) {
+    match span.fact(site) {
+        Some(fact) => received.add(fact),
+        None => received.skipped += 1,
     }
-    received
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The JSON form of a request. The values of attributes stay unread until their names are known.
+//! The JSON form of a request. Lists are walked and not collected, and the values of attributes stay unread until their names
+//! are known.
 
 use std::borrow::Cow;
 
@@ -7,27 +8,12 @@ use serde_json::value::RawValue;
 
 use super::span::{Decoded, FIRST_TOKEN_EVENT, LONGEST_TEXT, Span, known};
 use crate::http::error::{ApiError, Reason};
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Request<'a> {
-    #[serde(borrow, default)]
-    resource_spans: Vec<ResourceSpans<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResourceSpans<'a> {
-    #[serde(borrow, default)]
-    scope_spans: Vec<ScopeSpans<'a>>,
-}
+use crate::server_timing::json_items::each_of;
 
 #[derive(Deserialize)]
 struct ScopeSpans<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     scope: Option<Scope<'a>>,
-    #[serde(borrow, default)]
-    spans: Vec<WireSpan<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -36,17 +22,14 @@ struct Scope<'a> {
     name: Cow<'a, str>,
 }
 
+/// The fields of a span that are no lists.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireSpan<'a> {
+struct SpanHead<'a> {
     #[serde(borrow)]
     start_time_unix_nano: Option<&'a RawValue>,
     #[serde(borrow)]
     end_time_unix_nano: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    attributes: Vec<KeyValue<'a>>,
-    #[serde(borrow, default)]
-    events: Vec<Event<'a>>,
     #[serde(borrow)]
     status: Option<Status<'a>>,
 }
@@ -85,46 +68,58 @@ struct AnyValue<'a> {
     double_value: Option<f64>,
 }
 
-pub(super) fn spans(body: &[u8]) -> Result<Vec<Span>, ApiError> {
+/// Calls `each` with every span of an `ExportTraceServiceRequest`. What is not of the expected form inside of it is left out.
+pub(super) fn each_span(body: &[u8], each: &mut dyn FnMut(Span)) -> Result<(), ApiError> {
+    let mut each_scope = |scope_spans: &RawValue| {
+        let head = serde_json::from_str::<ScopeSpans<'_>>(scope_spans.get());
+        let name = head.ok().and_then(|head| head.scope).map(|scope| scope.name);
+        let name = name.filter(|name| name.len() <= LONGEST_TEXT).unwrap_or_default();
+        items(scope_spans, "spans", &mut |span| each(decoded(span, name.clone().into_owned())));
+    };
+    let mut each_resource = |resource: &RawValue| items(resource, "scopeSpans", &mut each_scope);
     // The message of serde may quote a text of the body.
-    let request: Request<'_> = serde_json::from_slice(body).map_err(|error| {
+    each_of(body, "resourceSpans", &mut each_resource).map_err(|error| {
         let place = format!("see line {}, column {}", error.line(), error.column());
         ApiError::new(
             Reason::BadJson,
             format!("the body is not an ExportTraceServiceRequest in JSON: {place}"),
         )
-    })?;
-    let scopes = request.resource_spans.into_iter().flat_map(|resource| resource.scope_spans);
-    let spans = scopes.flat_map(|scope| {
-        let name = scope.scope.map(|scope| scope.name).filter(|name| name.len() <= LONGEST_TEXT);
-        let name = name.unwrap_or_default().into_owned();
-        scope.spans.into_iter().map(move |span| span.decoded(name.clone()))
-    });
-    Ok(spans.collect())
+    })
 }
 
-impl WireSpan<'_> {
-    fn decoded(self, scope: String) -> Span {
-        let attributes = self.attributes.iter().filter_map(|KeyValue { key, value }| {
-            let attribute = known(key)?;
-            Some((attribute, decode((*value)?)?))
-        });
-        let first = self.events.iter().find(|event| event.name == FIRST_TOKEN_EVENT);
-        Span {
-            scope,
-            start_ns: whole(self.start_time_unix_nano).unwrap_or_default(),
-            end_ns: whole(self.end_time_unix_nano).unwrap_or_default(),
-            failed: self
-                .status
-                .and_then(|status| status.code)
-                .is_some_and(|code| matches!(code.get(), "2" | "\"STATUS_CODE_ERROR\"")),
-            attributes: attributes.collect(),
-            first_token_ns: first.and_then(|event| whole(event.time_unix_nano)),
-        }
+/// The items of a list. None if the value is not an object with a list under `key`.
+fn items(object: &RawValue, key: &str, each: &mut dyn FnMut(&RawValue)) {
+    let _wrong_type = each_of(object.get().as_bytes(), key, &mut |item| each(item));
+}
+
+fn decoded(span: &RawValue, scope: String) -> Span {
+    let mut decoded = Span { scope, ..Span::default() };
+    if let Ok(head) = serde_json::from_str::<SpanHead<'_>>(span.get()) {
+        decoded.start_ns = whole(head.start_time_unix_nano).unwrap_or_default();
+        decoded.end_ns = whole(head.end_time_unix_nano).unwrap_or_default();
+        let code = head.status.and_then(|status| status.code);
+        decoded.failed = code.is_some_and(|code| matches!(code.get(), "2" | "\"STATUS_CODE_ERROR\""));
     }
+    items(span, "attributes", &mut |attribute| {
+        if let Ok(KeyValue { key, value: Some(value) }) = serde_json::from_str(attribute.get())
+            && let Some(attribute) = known(&key)
+            && let Some(value) = value_of(value)
+        {
+            decoded.add(attribute, value);
+        }
+    });
+    items(span, "events", &mut |event| {
+        if let Ok(Event { time_unix_nano, name }) = serde_json::from_str(event.get())
+            && name == FIRST_TOKEN_EVENT
+            && let Some(at_ns) = whole(time_unix_nano)
+        {
+            decoded.first_token_ns.get_or_insert(at_ns);
+        }
+    });
+    decoded
 }
 
-fn decode(value: &RawValue) -> Option<Decoded> {
+fn value_of(value: &RawValue) -> Option<Decoded> {
     let AnyValue { string_value, int_value, double_value } = serde_json::from_str(value.get()).ok()?;
     let text = string_value.filter(|text| text.len() <= LONGEST_TEXT);
     text.map(|text| Decoded::Text(text.into_owned()))

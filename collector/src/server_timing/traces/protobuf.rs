@@ -1,31 +1,12 @@
-//! The protobuf form of a request, of which only the needed fields are declared: others are skipped. The values of attributes
+//! The protobuf form of a request. Lists are walked and not collected, other fields are skipped, and the values of attributes
 //! stay bytes until their names are known.
 
-use bytes::Bytes;
-use prost::Message;
+use bytes::{Buf, Bytes};
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
+use prost::{DecodeError, Message};
 
 use super::span::{Decoded, FIRST_TOKEN_EVENT, LONGEST_TEXT, Span, known};
 use crate::http::error::{ApiError, Reason};
-
-#[derive(Clone, PartialEq, Message)]
-struct Request {
-    #[prost(message, repeated, tag = "1")]
-    resource_spans: Vec<ResourceSpans>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ResourceSpans {
-    #[prost(message, repeated, tag = "2")]
-    scope_spans: Vec<ScopeSpans>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ScopeSpans {
-    #[prost(message, optional, tag = "1")]
-    scope: Option<Scope>,
-    #[prost(message, repeated, tag = "2")]
-    spans: Vec<WireSpan>,
-}
 
 #[derive(Clone, PartialEq, Message)]
 struct Scope {
@@ -33,16 +14,13 @@ struct Scope {
     name: Bytes,
 }
 
+/// The fields of a span that are no lists.
 #[derive(Clone, PartialEq, Message)]
-struct WireSpan {
+struct SpanHead {
     #[prost(fixed64, tag = "7")]
     start_ns: u64,
     #[prost(fixed64, tag = "8")]
     end_ns: u64,
-    #[prost(message, repeated, tag = "9")]
-    attributes: Vec<KeyValue>,
-    #[prost(message, repeated, tag = "11")]
-    events: Vec<Event>,
     #[prost(message, optional, tag = "15")]
     status: Option<Status>,
 }
@@ -94,17 +72,51 @@ struct PartialSuccess {
     error_message: String,
 }
 
-pub(super) fn spans(body: &[u8]) -> Result<Vec<Span>, ApiError> {
-    // Shares the bytes with all fields that are not decoded.
-    let request = Request::decode(Bytes::copy_from_slice(body)).map_err(|_| {
+/// Calls `each` with every span of an `ExportTraceServiceRequest`.
+pub(super) fn each_span(body: &[u8], each: &mut dyn FnMut(Span)) -> Result<(), ApiError> {
+    // Shares the bytes with all messages in it.
+    let request = Bytes::copy_from_slice(body);
+    let mut read_all = || {
+        each_message(&request, RESOURCE_SPANS, &mut |resource| {
+            each_message(&resource, SCOPE_SPANS, &mut |scope| {
+                let mut name = String::new();
+                each_message(&scope, SCOPE, &mut |scope| {
+                    name = text(&Scope::decode(scope)?.name).unwrap_or_default();
+                    Ok(())
+                })?;
+                each_message(&scope, SPANS, &mut |span| {
+                    each(decoded(&span, name.clone())?);
+                    Ok(())
+                })
+            })
+        })
+    };
+    read_all().map_err(|_| {
         ApiError::new(Reason::BadProtobuf, "the body is not an ExportTraceServiceRequest in protobuf")
-    })?;
-    let scopes = request.resource_spans.into_iter().flat_map(|resource| resource.scope_spans);
-    let spans = scopes.flat_map(|scope| {
-        let name = scope.scope.and_then(|scope| text(&scope.name)).unwrap_or_default();
-        scope.spans.into_iter().map(move |span| span.decoded(name.clone()))
-    });
-    Ok(spans.collect())
+    })
+}
+
+/// Calls `each` with every message that `bytes` has under a tag.
+fn each_message(
+    bytes: &Bytes,
+    wanted: u32,
+    each: &mut dyn FnMut(Bytes) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut rest = bytes.clone();
+    while rest.has_remaining() {
+        let (tag, wire_type) = decode_key(&mut rest)?;
+        if tag != wanted || wire_type != WireType::LengthDelimited {
+            skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
+            continue;
+        }
+        let length = usize::try_from(decode_varint(&mut rest)?).unwrap_or(usize::MAX);
+        if length > rest.remaining() {
+            // The error that a cut field gives.
+            return Err(Status::decode(&[0x18_u8][..]).expect_err("the value of the field is missing"));
+        }
+        each(rest.split_to(length))?;
+    }
+    Ok(())
 }
 
 /// The answer to a request of which so many spans were refused.
@@ -116,29 +128,38 @@ pub(crate) fn answer(rejected: u64, message: Option<String>) -> Vec<u8> {
     Answer { partial_success }.encode_to_vec()
 }
 
-impl WireSpan {
-    fn decoded(self, scope: String) -> Span {
-        let attributes = self.attributes.iter().filter_map(|KeyValue { key, value }| {
-            let attribute = known(str::from_utf8(key).ok()?)?;
-            let AnyValue { text: in_bytes, integer, float } = AnyValue::decode(value.clone()).ok()?;
+fn decoded(bytes: &Bytes, scope: String) -> Result<Span, DecodeError> {
+    let SpanHead { start_ns, end_ns, status } = SpanHead::decode(bytes.clone())?;
+    let failed = status.is_some_and(|status| status.code == STATUS_ERROR);
+    let mut span = Span { scope, start_ns, end_ns, failed, ..Span::default() };
+    each_message(bytes, ATTRIBUTES, &mut |attribute| {
+        let KeyValue { key, value } = KeyValue::decode(attribute)?;
+        if let Some(attribute) = str::from_utf8(&key).ok().and_then(known) {
+            let AnyValue { text: in_bytes, integer, float } = AnyValue::decode(value)?;
             let value = in_bytes.and_then(|bytes| text(&bytes)).map(Decoded::Text);
             let value = value.or(integer.map(Decoded::Integer)).or(float.map(Decoded::Float));
-            Some((attribute, value?))
-        });
-        let first = self.events.iter().find(|event| event.name == FIRST_TOKEN_EVENT);
-        Span {
-            scope,
-            start_ns: self.start_ns,
-            end_ns: self.end_ns,
-            failed: self.status.is_some_and(|status| status.code == STATUS_ERROR),
-            attributes: attributes.collect(),
-            first_token_ns: first.map(|event| event.at_ns),
+            value.into_iter().for_each(|value| span.add(attribute, value));
         }
-    }
+        Ok(())
+    })?;
+    each_message(bytes, EVENTS, &mut |event| {
+        let Event { at_ns, name } = Event::decode(event)?;
+        if name == FIRST_TOKEN_EVENT {
+            span.first_token_ns.get_or_insert(at_ns);
+        }
+        Ok(())
+    })?;
+    Ok(span)
 }
 
 fn text(bytes: &Bytes) -> Option<String> {
     (bytes.len() <= LONGEST_TEXT).then(|| str::from_utf8(bytes).ok().map(str::to_owned)).flatten()
 }
 
+const RESOURCE_SPANS: u32 = 1;
+const SCOPE_SPANS: u32 = 2;
+const SCOPE: u32 = 1;
+const SPANS: u32 = 2;
+const ATTRIBUTES: u32 = 9;
+const EVENTS: u32 = 11;
 const STATUS_ERROR: i32 = 2;

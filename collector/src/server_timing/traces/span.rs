@@ -158,5 +158,14 @@ impl Span {
     }
 }
 
+impl Span {
+    /// Adds an attribute. Repeated ones do not count, so that a span has at most as many as the list.
+    pub(super) fn add(&mut self, attribute: &'static Attribute, value: Decoded) {
+        if self.value(attribute.means).is_none() {
+            self.attributes.push((attribute, value));
+        }
+    }
+}
+
 /// A text of an attribute that is longer is no id.
 pub(super) const LONGEST_TEXT: usize = 256;
