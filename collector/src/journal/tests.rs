@@ -159,7 +159,7 @@ fn a_held_report_is_read_although_its_file_is_dropped() {
     let mut log = SegmentWriter::resume(segments.clone(), 0).unwrap();
     let report = StreamReport::new(format!("{:032x}", 7));
     let mut first = Frame::pack(0, std::slice::from_ref(&report), |report, into| {
-        record::write(7, None, None, report, into)
+        record::write(7, None, None, report, into);
     });
     let at = frame::unpack(first.payload()).unwrap().1[0].at(0);
     log.append(&mut first).unwrap();
