@@ -169,6 +169,8 @@ pub struct Slo {
 pub struct ServerTimings {
     /// Seconds that a timing and the report of its stream wait for each other. Default 300.
     pub wait_seconds: u32,
+    /// Key of the hashes that replace the ids of responses, at least 16 bytes. Default none: the ids stay.
+    pub hash_key: Option<Secret>,
 }
 
 /// How beacons are stored before the response.
@@ -445,7 +447,7 @@ impl Default for Ingest {
 
 impl Default for ServerTimings {
     fn default() -> Self {
-        Self { wait_seconds: 300 }
+        Self { wait_seconds: 300, hash_key: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Timings that the backend sends: reads them from the formats of other programs, and matches them with the streams that
 //! pages report.
 
+pub(crate) mod id_hash;
 mod json_items;
 pub(crate) mod litellm;
 pub(crate) mod matcher;

@@ -27,6 +27,7 @@ use crate::ingest::site::IngestSite;
 use crate::ingest::state::IngestState;
 use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::batch::Batch;
+use crate::report::accepted::AcceptedReport;
 use crate::report::country::Country;
 use crate::time;
 
@@ -93,6 +94,12 @@ async fn post(
             return Ok(Err(discarded));
         }
         let country = country(state, head);
+        if let Some(id_hash) = &state.id_hash {
+            for AcceptedReport { report, .. } in &mut reports {
+                let id = report.response_id.take();
+                report.response_id = id.map(|id| id_hash.of(&open.site.name, &id).into());
+            }
+        }
         if let Some(matcher) = &state.matcher {
             matcher.add_to_reports(received_ms, country, &mut reports, &state.counters);
         }

@@ -153,7 +153,12 @@ async fn read<'a>(
 
 /// Matches the timings with streams, and waits until the journal has both.
 async fn take(state: &IngestState, matcher: &Matcher, received: ReceivedFacts) -> Result<Taken, ApiError> {
-    let ReceivedFacts { facts, skipped, refused, first_refusal } = received;
+    let ReceivedFacts { mut facts, skipped, refused, first_refusal } = received;
+    if let Some(id_hash) = &state.id_hash {
+        for fact in &mut facts {
+            fact.response_id = id_hash.of(&fact.site, &fact.response_id);
+        }
+    }
     state.counters.facts(FactResult::Refused, refused);
     let accepted = facts.len() as u64;
     let batches = matcher.add_facts(time::now_ms(), facts, &state.counters);

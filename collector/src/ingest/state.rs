@@ -16,6 +16,7 @@ use crate::journal::Journal;
 use crate::journal::batch::Batch;
 use crate::journal::health::Health;
 use crate::report::country::Country;
+use crate::server_timing::id_hash::IdHash;
 use crate::server_timing::matcher::Matcher;
 
 /// Shared by all requests that send beacons.
@@ -28,6 +29,8 @@ pub(crate) struct IngestState {
     pub(super) journal: Arc<Journal>,
     /// `None` if no token may send timings of the backend.
     pub(super) matcher: Option<Matcher>,
+    /// `None` if the ids of responses stay as they are.
+    pub(super) id_hash: Option<IdHash>,
     /// Memory for the bodies of such timings.
     pub(super) timings_memory: BodyMemory,
     pub(super) counters: Arc<RequestCounters>,
@@ -52,6 +55,7 @@ impl IngestState {
             room: BodyMemory::new(&config.ingest),
             journal,
             matcher,
+            id_hash: config.server.hash_key.as_ref().map(IdHash::new),
             timings_memory: BodyMemory::of_server_timings(),
             counters,
             health,

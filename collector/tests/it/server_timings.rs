@@ -234,6 +234,28 @@ async fn no_text_of_the_backend_is_kept() {
     assert!(files > 1);
 }
 
+#[tokio::test]
+async fn ids_match_as_hashes_and_are_not_kept() {
+    let mut collector = TestCollector::with(|changed| {
+        config(changed);
+        changed.server.hash_key = Some("key-0123456789abcdef".into());
+    });
+    let id = "resp_PLANTED7f3a";
+    let report = StreamReport { response_id: Some(id.into()), ..stream(1, 900.0) };
+    collector.report(&[report]).await;
+    let mut fact = app(1, 850.0);
+    fact["id"] = json!(id);
+    sent(&collector, &json!([fact])).await;
+    let path = format!("/v1/streams/{:032x}", 1);
+    let stream = until(&collector, &path, |stream| stream["layers"].is_object()).await;
+    assert!(!stream.to_string().contains("PLANTED"), "{stream}");
+    assert_eq!(stream["response_id"].as_str().unwrap().len(), 32);
+    collector.close();
+    each_file(&collector.config.data, &mut |bytes| {
+        assert!(memchr::memmem::find(bytes, b"PLANTED").is_none());
+    });
+}
+
 fn each_file(folder: &Path, visit: &mut dyn FnMut(&[u8])) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -221,6 +221,8 @@ fn a_mistake_about_access_has_its_line_and_remedy() {
     let twice = tokens(good).replace("'second'", "'first'");
     check_lines(&twice, &["9: `tokens[1].name` is the name of two tokens: give"]);
     check_lines(&tokens(&format!("{good}\nsites = ['shop']\nscopes = ['read']")), &[]);
+    check_lines("[server]\nhash_key = 'short'", &["2: `server.hash_key` is shorter than 16 bytes: generate"]);
+    check_lines("[server]\nwait_seconds = 0", &["2: `server.wait_seconds`"]);
 }
 
 #[test]

@@ -29,6 +29,9 @@ pub(super) fn check_access(config: &Config, found: &mut Found) {
             found.add(format!("{at}.token"), "is the same as that of another token", GENERATE);
         }
     }
+    if let Some(problem) = config.server.hash_key.as_ref().and_then(no_token) {
+        found.add("server.hash_key", format!("is {problem}"), GENERATE);
+    }
     check_client_header(config, found);
     check_auth_proxy(config, found);
 }
