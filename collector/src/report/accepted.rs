@@ -5,7 +5,8 @@ use beacon::StreamReport;
 use super::stream_id::StreamId;
 use super::visit::VisitHash;
 
-/// A report that passed every limit; only `ingest/validate.rs` makes one.
+/// A report that passed every limit; only `ingest/validate.rs` makes one. `server_timing/matcher.rs` adds facts to a
+/// copy.
 #[derive(Debug)]
 pub(crate) struct AcceptedReport {
     pub(crate) id: StreamId,
