@@ -169,11 +169,12 @@ const PART: &str = "part";
 
 #[cfg(test)]
 mod tests {
-    use beacon::StreamReport;
+    use beacon::{LayerTiming, StreamReport};
     use proptest::prelude::*;
 
     use super::super::frame::Frame;
     use super::*;
+    use crate::report::server_fact::{Layer, ServerFact};
 
     const SITES: [&str; 3] = ["shop", "blog", "docs"];
 
@@ -237,6 +238,22 @@ mod tests {
         let found = erase(&mut bytes, 7, ends[0], &|_, site| site == "shop");
         assert_eq!((found.reports, found.end), (1, bytes.len()));
         assert!(has(&bytes, "shop"));
+    }
+
+    #[test]
+    fn facts_of_the_backend_are_erased_with_their_site() {
+        for (site, stays) in [("shop", false), ("blog", true)] {
+            let fact = ServerFact {
+                site: site.to_owned(),
+                response_id: "chatcmpl-7f3a".to_owned(),
+                layer: Layer::App,
+                timing: LayerTiming::default(),
+            };
+            let mut frame = Frame::pack(1, [fact], |fact, into| record::write_fact(&fact, into));
+            let mut bytes = frame.sealed(0).to_vec();
+            erase(&mut bytes, 0, u64::MAX, &|_, site| site == "shop");
+            assert_eq!(has(&bytes, "chatcmpl-7f3a"), stays, "{site}");
+        }
     }
 
     #[test]
