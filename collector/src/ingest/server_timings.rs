@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Request, Uri, request};
+use axum::http::{HeaderMap, HeaderValue, Request, Uri};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::config::token::AllowedSites;
 use crate::http::access_control::Access;
 use crate::http::counters::FactResult;
 use crate::http::error::{ApiError, Reason};
-use crate::ingest::body::{self, BodyEncoding, BodyLimits, BodyReservation};
+use crate::ingest::body::{self, BodyEncoding, BodyLimits};
 use crate::ingest::state::IngestState;
 use crate::server_timing::matcher::Matcher;
 use crate::server_timing::received_fact::ReceivedFacts;
@@ -45,29 +45,17 @@ pub(crate) async fn own(
     access: Access,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let (head, body) = request.into_parts();
-    let matcher = matcher(&state)?;
-    let site = site(&state.config, &access.sites, &head.uri)?;
-    check_type(&head, JSON)?;
-    let (bytes, _memory) = read(&state, &head, body).await?;
-    let received = own_json::read(&bytes, site)?;
-    let taken = take(&state, matcher, received).await?;
+    let taken = receive(&state, &access, request, Some(JSON), own_json::read).await?;
     Ok(Json(taken).into_response())
 }
 
-/// Handles payloads of LiteLLM's `generic_api`.
+/// Handles payloads of LiteLLM's `generic_api`, which names no type for lines of them.
 pub(crate) async fn litellm(
     State(state): State<Arc<IngestState>>,
     access: Access,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let (head, body) = request.into_parts();
-    let matcher = matcher(&state)?;
-    let site = site(&state.config, &access.sites, &head.uri)?;
-    // It names no type for lines of payloads.
-    let (bytes, _memory) = read(&state, &head, body).await?;
-    let received = litellm::read(&bytes, site)?;
-    let taken = take(&state, matcher, received).await?;
+    let taken = receive(&state, &access, request, None, litellm::read).await?;
     Ok(Json(taken).into_response())
 }
 
@@ -77,23 +65,43 @@ pub(crate) async fn traces(
     access: Access,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let (head, body) = request.into_parts();
-    let matcher = matcher(&state)?;
-    let site = site(&state.config, &access.sites, &head.uri)?;
-    let is_json = content_type(&head).eq_ignore_ascii_case(JSON);
-    if !is_json {
-        check_type(&head, PROTOBUF)?;
-    }
-    let (bytes, _memory) = read(&state, &head, body).await?;
-    let read = if is_json { traces::read_json } else { traces::read_protobuf };
-    let Taken { refused, first_refusal, .. } = take(&state, matcher, read(&bytes, site)?).await?;
+    let is_json = content_type(request.headers()).eq_ignore_ascii_case(JSON);
+    let taken = match is_json {
+        true => receive(&state, &access, request, Some(JSON), traces::read_json).await?,
+        false => receive(&state, &access, request, Some(PROTOBUF), traces::read_protobuf).await?,
+    };
+    let Taken { refused, first_refusal, .. } = taken;
     if is_json {
-        let partial = json!({ "rejectedSpans": refused.to_string(), "errorMessage": first_refusal.unwrap_or_default() });
+        let message = first_refusal.unwrap_or_default();
+        let partial = json!({ "rejectedSpans": refused.to_string(), "errorMessage": message });
         let answer = if refused > 0 { json!({ "partialSuccess": partial }) } else { json!({}) };
         return Ok(Json(answer).into_response());
     }
     let answer = traces::protobuf_answer(refused, first_refusal);
     Ok(([(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF))], answer).into_response())
+}
+
+/// Reads a request within its bounds, and takes the timings in it.
+async fn receive(
+    state: &IngestState,
+    access: &Access,
+    request: Request<Body>,
+    expected_type: Option<&str>,
+    read_body: fn(&[u8], &str) -> Result<ReceivedFacts, ApiError>,
+) -> Result<Taken, ApiError> {
+    let (head, body) = request.into_parts();
+    let matcher = matcher(state)?;
+    let site = site(&state.config, &access.sites, &head.uri)?;
+    if let Some(expected) = expected_type
+        && !content_type(&head.headers).eq_ignore_ascii_case(expected)
+    {
+        let message = format!("unsupported content type: use {expected}");
+        return Err(ApiError::new(Reason::UnsupportedMediaType, message));
+    }
+    let packing = BodyEncoding::of(&head.headers)?;
+    body::check_length(&head.headers, LIMITS)?;
+    let (bytes, _memory) = body::read(body, packing, LIMITS, state.timings_memory.space(None)).await?;
+    take(state, matcher, read_body(&bytes, site)?).await
 }
 
 fn matcher(state: &IngestState) -> Result<&Matcher, ApiError> {
@@ -128,27 +136,10 @@ fn site<'a>(config: &'a Config, allowed: &AllowedSites, uri: &Uri) -> Result<&'a
     }
 }
 
-fn check_type(head: &request::Parts, expected: &str) -> Result<(), ApiError> {
-    if content_type(head).eq_ignore_ascii_case(expected) {
-        return Ok(());
-    }
-    Err(ApiError::new(Reason::UnsupportedMediaType, format!("unsupported content type: use {expected}")))
-}
-
-/// Without its parameters.
-fn content_type(head: &request::Parts) -> &str {
-    let header = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+/// The content type without its parameters.
+fn content_type(headers: &HeaderMap) -> &str {
+    let header = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     header.split(';').next().unwrap_or_default().trim()
-}
-
-async fn read<'a>(
-    state: &'a IngestState,
-    head: &request::Parts,
-    body: Body,
-) -> Result<(bytes::Bytes, BodyReservation<'a>), ApiError> {
-    let packing = BodyEncoding::of(&head.headers)?;
-    body::check_length(&head.headers, LIMITS)?;
-    body::read(body, packing, LIMITS, state.timings_memory.space(None)).await
 }
 
 /// Matches the timings with streams, and waits until the journal has both.
