@@ -179,6 +179,16 @@ pub(crate) fn token(name: &str, secret: &str) -> Token {
     Token { name: name.to_owned(), token, scopes: vec![Scope::Read], sites: AllowedSites::All }
 }
 
+/// A token with these scopes, limited to the sites if there are any.
+pub(crate) fn scoped_token(name: &str, secret: &str, scopes: &[Scope], sites: &[&str]) -> Token {
+    let mut token = token(name, secret);
+    token.scopes = scopes.to_vec();
+    if !sites.is_empty() {
+        token.sites = sites.iter().map(|site| (*site).to_owned()).collect::<Vec<_>>().into();
+    }
+    token
+}
+
 pub(crate) fn beacon_request(key: &str) -> axum::http::request::Builder {
     Request::builder()
         .method(Method::POST)

@@ -12,7 +12,7 @@ use collector::{Config, Scope, Site};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Answer, TestCollector, stream, token};
+use crate::harness::{Answer, TestCollector, scoped_token, stream};
 use crate::running::Process;
 
 const WRITER: &str = "writer-0123456789ab";
@@ -25,19 +25,11 @@ fn config(config: &mut Config) {
     let of =
         |name: &str| Site { name: name.to_owned(), keys: vec![name.to_owned()], ..config.sites[0].clone() };
     config.sites = vec![of("shop"), of("blog")];
-    let with = |name: &str, secret: &str, scopes: &[Scope], sites: &[&str]| {
-        let mut token = token(name, secret);
-        token.scopes = scopes.to_vec();
-        if !sites.is_empty() {
-            token.sites = sites.iter().map(|site| (*site).to_owned()).collect::<Vec<_>>().into();
-        }
-        token
-    };
     config.tokens = vec![
-        with("ci", WRITER, &[Scope::Markers], &[]),
-        with("ops", READER, &[Scope::Read], &[]),
-        with("shop-team", LIMITED, &[Scope::Read, Scope::Markers], &["shop"]),
-        with("blog-team", OF_BLOG, &[Scope::Read, Scope::Markers], &["blog"]),
+        scoped_token("ci", WRITER, &[Scope::Markers], &[]),
+        scoped_token("ops", READER, &[Scope::Read], &[]),
+        scoped_token("shop-team", LIMITED, &[Scope::Read, Scope::Markers], &["shop"]),
+        scoped_token("blog-team", OF_BLOG, &[Scope::Read, Scope::Markers], &["blog"]),
     ];
 }
 

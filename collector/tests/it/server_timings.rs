@@ -16,7 +16,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Answer, TIMEOUT, TestCollector, close_to, stream, token};
+use crate::harness::{Answer, TIMEOUT, TestCollector, close_to, scoped_token, stream};
 use crate::running::{Process, post};
 
 const BACKEND: &str = "backend-0123456789a";
@@ -27,18 +27,10 @@ fn config(config: &mut Config) {
     let of =
         |name: &str| Site { name: name.to_owned(), keys: vec![name.to_owned()], ..config.sites[0].clone() };
     config.sites = vec![of("demo"), of("shop")];
-    let with = |name: &str, secret: &str, scopes: &[Scope], sites: &[&str]| {
-        let mut token = token(name, secret);
-        token.scopes = scopes.to_vec();
-        if !sites.is_empty() {
-            token.sites = sites.iter().map(|site| (*site).to_owned()).collect::<Vec<_>>().into();
-        }
-        token
-    };
     config.tokens = vec![
-        with("backend", BACKEND, &[Scope::ServerTimings], &[]),
-        with("ops", READER, &[Scope::Read, Scope::Metrics], &[]),
-        with("shop-backend", OF_SHOP, &[Scope::ServerTimings], &["shop"]),
+        scoped_token("backend", BACKEND, &[Scope::ServerTimings], &[]),
+        scoped_token("ops", READER, &[Scope::Read, Scope::Metrics], &[]),
+        scoped_token("shop-backend", OF_SHOP, &[Scope::ServerTimings], &["shop"]),
     ];
 }
 
