@@ -66,8 +66,8 @@ function hasOnlySilentParts(item) {
   const candidates = [item.candidates, CANDIDATE_PARTS];
   for (const [list, fields] of [[[item], TEXT_PARTS], choices, candidates]) {
     if (!Array.isArray(list)) continue;
-    // An empty list is a part without text.
-    if (list.length === 0) parts++;
+    // The list itself is a part without text.
+    if (fields !== TEXT_PARTS) parts++;
     for (const element of list) {
       for (const field of isObject(element) ? fields : []) {
         if (!(field in element)) continue;

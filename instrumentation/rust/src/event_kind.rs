@@ -50,16 +50,16 @@ fn has_only_silent_parts(item: &Map<String, Value>) -> bool {
     let elements = |name: &str| item.get(name).and_then(Value::as_array);
     let lists = [(elements("choices"), CHOICE_PARTS), (elements("candidates"), CANDIDATE_PARTS)];
     let mut parts: Vec<_> = TEXT_PARTS.iter().filter_map(|field| item.get(*field)).collect();
-    let mut has_empty_list = false;
+    let mut has_list = false;
     for (list, fields) in lists {
-        has_empty_list |= list.is_some_and(Vec::is_empty);
+        has_list |= list.is_some();
         let fields = list
             .into_iter()
             .flatten()
             .flat_map(|element| fields.iter().map(move |field| element.get(*field)));
         parts.extend(fields.flatten());
     }
-    (has_empty_list || !parts.is_empty()) && !parts.into_iter().any(has_text)
+    (has_list || !parts.is_empty()) && !parts.into_iter().any(has_text)
 }
 
 /// Whether there is a string that is not empty, at any depth: the parser limits how deep it can be.
