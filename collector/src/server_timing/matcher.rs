@@ -20,13 +20,13 @@ use crate::report::stream_id::StreamId;
 /// The recent streams and facts.
 pub(crate) struct Matcher {
     state: Mutex<State>,
-    wait_ms: i64,
 }
 
-#[derive(Default)]
 struct State {
+    /// Facts and streams wait this long for each other.
+    wait_ms: i64,
     by_id: HashMap<MatchKey, Entry>,
-    /// Every entry, oldest first, and some that are gone.
+    /// Arrival and key of every entry, oldest first. An entry whose stream was reported again has a later place too.
     by_age: VecDeque<(i64, MatchKey)>,
     bytes: usize,
 }
@@ -35,6 +35,7 @@ struct State {
 type MatchKey = (Box<str>, Box<str>);
 
 struct Entry {
+    /// From when on it waits: the first arrival, or a later report of its stream.
     since_ms: i64,
     /// All facts with this id.
     layers: Layers,
@@ -64,7 +65,9 @@ struct ChangedStream {
 impl Matcher {
     /// Facts and streams wait this long for each other.
     pub(crate) fn new(wait_seconds: u32) -> Self {
-        Self { state: Mutex::default(), wait_ms: i64::from(wait_seconds) * 1_000 }
+        let wait_ms = i64::from(wait_seconds) * 1_000;
+        let state = State { wait_ms, by_id: HashMap::new(), by_age: VecDeque::new(), bytes: 0 };
+        Self { state: Mutex::new(state) }
     }
 
     /// Adds the known facts to reports that arrive. Later facts will find these reports.
@@ -76,10 +79,10 @@ impl Matcher {
         counters: &RequestCounters,
     ) {
         let mut state = self.state();
-        state.expire(received_ms - self.wait_ms, counters);
+        state.expire(received_ms, counters);
         for accepted in reports {
             if let Some(key) = key_of(accepted) {
-                let matched = state.add_to_report(key, (received_ms, self.wait_ms), country, accepted);
+                let matched = state.add_to_report(key, received_ms, country, accepted);
                 counters.facts(FactResult::Matched, matched.into());
             }
         }
@@ -94,7 +97,7 @@ impl Matcher {
         counters: &RequestCounters,
     ) -> Vec<FactBatch> {
         let mut state = self.state();
-        state.expire(received_ms - self.wait_ms, counters);
+        state.expire(received_ms, counters);
         let mut batches = Vec::new();
         let mut waiting = Vec::new();
         for fact in facts {
@@ -127,7 +130,7 @@ impl Matcher {
             let mut accepted =
                 AcceptedReport { id: journaled.id, visit: journaled.visit, report: journaled.report };
             if let Some(key) = key_of(&accepted) {
-                state.add_to_report(key, (batch.received_ms, self.wait_ms), journaled.country, &mut accepted);
+                state.add_to_report(key, batch.received_ms, journaled.country, &mut accepted);
             }
         }
     }
@@ -142,11 +145,12 @@ impl State {
     fn add_to_report(
         &mut self,
         key: MatchKey,
-        (received_ms, wait_ms): (i64, i64),
+        received_ms: i64,
         country: Option<Country>,
         accepted: &mut AcceptedReport,
     ) -> u32 {
-        let refresh_ms = wait_ms / 2;
+        // Half of the wait, so that an entry has at most two places.
+        let refresh_ms = self.wait_ms / 2;
         let entry = self.entry(key.clone(), received_ms);
         if entry.stream.as_ref().is_some_and(|stream| stream.id != accepted.id) {
             return 0;
@@ -206,7 +210,7 @@ impl State {
     }
 
     fn entry(&mut self, key: MatchKey, since_ms: i64) -> &mut Entry {
-        let Self { by_id, by_age, bytes } = self;
+        let Self { by_id, by_age, bytes, .. } = self;
         by_id.entry(key).or_insert_with_key(|key| {
             by_age.push_back((since_ms, key.clone()));
             *bytes += ENTRY_BYTES + KEY_COPIES * (key.0.len() + key.1.len());
@@ -214,9 +218,10 @@ impl State {
         })
     }
 
-    /// Forgets what arrived before `before_ms`, and the oldest entries over the memory limit. Facts that no stream has
-    /// by then are counted.
-    fn expire(&mut self, before_ms: i64, counters: &RequestCounters) {
+    /// Forgets the entries that waited too long, and the oldest ones over the memory limit. Counts their facts that no
+    /// stream has.
+    fn expire(&mut self, now_ms: i64, counters: &RequestCounters) {
+        let before_ms = now_ms - self.wait_ms;
         while let Some((since_ms, _)) = self.by_age.front()
             && (*since_ms < before_ms || self.bytes > MOST_BYTES)
             && let Some((since_ms, key)) = self.by_age.pop_front()

@@ -4,8 +4,8 @@ use memchr::memchr2;
 
 /// An event that a chunk completes.
 pub(crate) struct Event<'a> {
-    /// Position of its first byte in the chunk. `None` if no comment may stand there: if the byte was in an earlier
-    /// chunk, or if a byte order mark begins with it.
+    /// Position of its first byte in the chunk. `None` if no comment can go before it: the byte was in an earlier
+    /// chunk, or begins a byte order mark.
     pub(crate) start: Option<usize>,
     /// The byte after its empty line, in the same chunk.
     pub(crate) end: usize,

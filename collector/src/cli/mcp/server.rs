@@ -25,7 +25,7 @@ impl McpServer {
         Self { client: client.into(), permits: Semaphore::new(MOST_REQUESTS) }
     }
 
-    /// The text of a tool, or why there is none.
+    /// Asks the tool's route, and writes the answer as text.
     async fn ask(&self, tool: &'static ToolSpec, query: Vec<(String, String)>) -> Result<String, QueryError> {
         let _permit = self.permits.acquire().await.map_err(|_closed| QueryError::Stopped)?;
         let client = self.client.clone();

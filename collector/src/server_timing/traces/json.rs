@@ -68,7 +68,7 @@ struct AnyValue<'a> {
     double_value: Option<f64>,
 }
 
-/// Calls `each` with every span of an `ExportTraceServiceRequest`. What is not of the expected form inside of it is left out.
+/// Calls `each` with every span of an `ExportTraceServiceRequest`. Skips values of a wrong type.
 pub(super) fn each_span(body: &[u8], each: &mut dyn FnMut(Span)) -> Result<(), ApiError> {
     let mut each_scope = |scope_spans: &RawValue| {
         let head = serde_json::from_str::<ScopeSpans<'_>>(scope_spans.get());

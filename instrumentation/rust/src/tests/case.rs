@@ -114,7 +114,7 @@ pub(super) fn default_headers() -> Vec<(String, String)> {
     vec![("content-type".to_owned(), "text/event-stream".to_owned())]
 }
 
-/// The app's own body, and the comments that stand in it.
+/// The app's own body, with the comments that the layer adds.
 #[derive(Default)]
 struct Expected {
     body: Vec<u8>,
