@@ -157,7 +157,7 @@ async fn take(state: &IngestState, matcher: &Matcher, received: ReceivedFacts) -
     let write = async {
         let mut written = Vec::with_capacity(batches.len());
         for batch in &batches {
-            // The first of a group writes it, so each is awaited before the journal's queue is full.
+            // The journal's queue takes a limited number of batches at once.
             written.push(state.journal.append_facts(batch)?);
             if written.len() >= AT_ONCE {
                 wait_for_all(&mut written).await?;
