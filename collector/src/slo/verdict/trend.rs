@@ -67,9 +67,9 @@ impl Up {
     const fn describe(self) -> &'static str {
         match self {
             Self::Both => "Errors and latency are up",
-            Self::Latency => "Latency is up, errors are not",
-            Self::Errors => "Errors are up, latency is not",
-            Self::Neither => "Neither errors nor latency are up",
+            Self::Latency => "Latency is up; no rise of errors is shown",
+            Self::Errors => "Errors are up; no rise of latency is shown",
+            Self::Neither => "No rise of errors or latency is shown",
         }
     }
 }
@@ -120,7 +120,7 @@ mod tests {
         }
         assert_eq!(
             trend(&stats(500, 2, 80)).text,
-            "Latency is up, errors are not: 0.4 % of the streams failed (0.4 % before), and time to first visible \
+            "Latency is up; no rise of errors is shown: 0.4 % of the streams failed (0.4 % before), and time to first visible \
              token is 5.1 s (p95, 798 ms before)."
         );
     }
