@@ -63,7 +63,7 @@ impl Framing {
                 Some(Self::rare(|| Self::Json(JsonStream::by_lines())))
             }
             [code] | [code, b':'] if code.is_ascii_alphanumeric() => None,
-            _ if matches!(named, Self::Sse(_)) => Some(named),
+            _ if matches!(named, Self::Sse(_)) => events_or_text(text, named),
             _ => unnamed(text, named),
         }
     }
@@ -102,6 +102,13 @@ impl Framing {
     pub(crate) fn ends_anywhere(&self) -> bool {
         !matches!(self, Self::Sse(_))
     }
+}
+
+/// Server-sent events, or text that is only called so. A line of events begins with a colon, a field in small letters
+/// or a second byte order mark; one of a web page with a bracket. Text of a model hardly ever begins so.
+fn events_or_text(text: &[u8], named: Framing) -> Option<Framing> {
+    let is_line = matches!(text[0], b'a'..=b'z' | b':' | b'<') || text.starts_with(BOM);
+    Some(if is_line { named } else { Framing::rare(|| Framing::PlainText(PlainText::default())) })
 }
 
 /// Server-sent events or a web page under another type; else the framing `named` by the type.

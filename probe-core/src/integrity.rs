@@ -147,7 +147,7 @@ impl LongGaps {
 /// Whether the provider bundled its `tokens` into few `deltas`: no proxy joins the tokens of several events into one.
 /// The gaps must never be much longer than the median.
 pub(crate) fn is_coarse(tokens: f64, deltas: f64, gaps: u64, longest_gap_ms: f64, median_ms: f64) -> bool {
-    let bundled = tokens >= deltas * BUNDLED_TOKENS;
+    let bundled = tokens > 0.0 && tokens >= deltas * BUNDLED_TOKENS;
     let regular = median_ms > 0.0 && longest_gap_ms <= median_ms * REGULAR_MEDIANS;
     bundled && gaps >= FEWEST_GAPS && regular
 }

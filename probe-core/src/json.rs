@@ -67,6 +67,11 @@ impl<'a> Json<'a> {
         self.peek() == Some(b'[')
     }
 
+    /// Whether the next value is an object.
+    pub(crate) fn is_object(&mut self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
     /// Whether the next value is a string.
     pub(crate) fn is_string(&mut self) -> bool {
         self.peek() == Some(b'"')

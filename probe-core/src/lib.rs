@@ -19,6 +19,7 @@ mod field_values;
 pub mod framing;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz_targets;
+mod inference;
 mod integrity;
 mod json;
 mod meter;

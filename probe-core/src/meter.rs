@@ -8,6 +8,7 @@ use crate::absent::{ABSENT, or};
 use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
 use crate::dialect::{GENERIC, PLAIN_TEXT, StreamState};
 use crate::framing::{BOM, ContentType, Frame, Framing};
+use crate::inference::{self, Inference, OptionalInference};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::report_builder::{NumberField, ReportBuilder, TextField};
 use crate::text_kinds::TextKinds;
@@ -39,6 +40,8 @@ pub struct Meter {
     unread: bool,
     /// What the content shows, and the report with all other times and counts.
     state: StreamState,
+    /// What the events show while no dialect knows them.
+    inference: OptionalInference,
     long_gaps: LongGaps,
     flow: Flow,
     /// The only event so far, if it is a JSON value that may be the whole body: when it came, and its text.
@@ -93,6 +96,7 @@ impl Meter {
             unclosed: false,
             unread: false,
             state: StreamState::NONE,
+            inference: [Inference::NONE; _],
             long_gaps: LongGaps::NONE,
             flow: Flow::NEW,
             whole_body: None,
@@ -155,6 +159,7 @@ impl Meter {
         }
         let now_ms = self.advance(now);
         self.read_pending(end);
+        self.end_inference(end);
         if ALL_DIALECTS {
             self.end_whole_body();
         }
@@ -183,6 +188,9 @@ impl Meter {
     pub fn update_report(&mut self) -> &ReportBuilder {
         let dialect = self.dialect();
         let outcome = self.outcome(dialect);
+        for inference in self.inference.iter().filter(|it| it.found) {
+            self.state.usage.set(inference.tokens);
+        }
         self.update_defects();
         let StreamState { report, usage, server, .. } = &mut self.state;
         report.set_text(TextField::Outcome, outcome.as_str());
@@ -232,7 +240,12 @@ impl Meter {
                 Frame::Event(event) => {
                     self.unread = false;
                     events += 1.0;
-                    let brought = state.read(event);
+                    let mut brought = state.read(event);
+                    if state.dialect.is_none() {
+                        for inference in &mut self.inference {
+                            brought = inference.read(event, self.last_byte_ms);
+                        }
+                    }
                     // Another answer has begun, and may end in the same read.
                     if !state.ended {
                         self.end_marker_ms = ABSENT;
@@ -263,6 +276,7 @@ impl Meter {
             self.end_marker_ms = or(self.end_marker_ms, self.last_byte_ms);
         }
         self.flow.observe(bytes.len(), deltas);
+        self.count_earlier(self.last_byte_ms);
         self.count(self.last_byte_ms, events, deltas, text);
     }
 
@@ -283,6 +297,47 @@ impl Meter {
             self.go_on_after_value();
         }
         self.count_text(now_ms, text);
+    }
+
+    /// Counts text of earlier events that is known to be text only now. Of those that came at `now_ms`, the read counts
+    /// the time.
+    fn count_earlier(&mut self, now_ms: f64) {
+        let Some(inference) = self.inference.first_mut() else {
+            return;
+        };
+        for (at_ms, text) in inference.take_earlier() {
+            self.state.report.add(NumberField::Deltas, 1.0);
+            self.state.text_kinds = self.state.text_kinds.and(text);
+            if at_ms < now_ms {
+                self.count_text_at(at_ms, text);
+            }
+        }
+    }
+
+    /// Sets the times of text that came at `at_ms`, perhaps before text that is counted already.
+    fn count_text_at(&mut self, at_ms: f64, text: TextKinds) {
+        let last_ms = self.state.report.get(NumberField::LastToken);
+        if last_ms.is_nan() || last_ms < at_ms {
+            return self.count_text(at_ms, text);
+        }
+        let report = &mut self.state.report;
+        report.set(NumberField::FirstToken, report.get(NumberField::FirstToken).min(at_ms));
+        if text.is_visible() {
+            report
+                .set(NumberField::FirstVisible, at_ms.min(or(report.get(NumberField::FirstVisible), at_ms)));
+        }
+    }
+
+    /// Decides what a stream without a dialect was, as no more events come.
+    fn end_inference(&mut self, end: End) {
+        let Some(inference) = self.inference.first_mut().filter(|_| self.state.dialect.is_none()) else {
+            return;
+        };
+        inference.finish();
+        // A break of the connection or of the page may come after any event.
+        let by_choice = matches!(end, End::Closed | End::Cancelled);
+        self.state.finished |= by_choice && inference.has_end();
+        self.count_earlier(f64::INFINITY);
     }
 
     /// Decides whether the only value was a whole response. In a known format its end has to show.
@@ -343,7 +398,17 @@ impl Meter {
         let lines = framing.ends_anywhere();
         let pending = framing.finish();
         self.unclosed = pending.unclosed;
-        let text = pending.event.and_then(|event| self.state.read_pending(&event));
+        let mut text = pending.event.and_then(|event| self.state.read_pending(&event));
+        if self.state.dialect.is_none()
+            && let (Some(inference), Some(event), Some(brought)) =
+                (self.inference.first_mut(), &pending.event, &mut text)
+        {
+            if lines {
+                *brought = inference.read(event, arrived_ms);
+            } else {
+                inference.read_end(event);
+            }
+        }
         let unread = pending.bytes > 0 && !(lines && text.is_some());
         if self.state.ended {
             self.end_marker_ms = or(self.end_marker_ms, arrived_ms);
@@ -364,10 +429,10 @@ impl Meter {
         if self.is_http_error() {
             return Outcome::HttpError;
         }
-        if self.state.failed {
+        if self.state.failed || self.inference.iter().any(|it| it.failed) {
             return Outcome::ProviderError;
         }
-        if self.state.ended || self.state.finished {
+        if self.state.ended || self.state.finished || self.inference.iter().any(Inference::says_end) {
             return Outcome::Complete;
         }
         match self.end {
@@ -391,6 +456,7 @@ impl Meter {
             _ if self.needs_full_wasm() => None,
             (Some(dialect), _) => Some(dialect.name),
             (None, Some(Framing::PlainText(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
+            (None, _) if self.inference.iter().any(|it| it.found) => Some(inference::NAME),
             (None, _) => (self.state.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
         }
     }

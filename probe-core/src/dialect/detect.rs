@@ -3,6 +3,8 @@
 use super::encoded_table::EncodedDialect;
 use super::event_values::EventValues;
 use super::schema::{Act, BARE};
+use super::table_reader::USED;
+use crate::build_variant::ALL_DIALECTS;
 use crate::framing::Event;
 use crate::json::{Json, Word};
 
@@ -31,7 +33,7 @@ impl<'a> EventOutline<'a> {
         let mut json = Json::new(event.data);
         let mut keys = outline.keys.iter_mut();
         let object = json.enter(b'{');
-        if !object && !event.id.is_empty() {
+        if ALL_DIALECTS && !object && !event.id.is_empty() {
             outline.keys[0] = BARE;
             return json.finish().then_some(outline);
         }
@@ -60,7 +62,7 @@ impl<'a> EventOutline<'a> {
 impl EncodedDialect {
     /// Whether an event with this outline is of this format.
     pub(super) fn matches(&self, outline: &EventOutline) -> bool {
-        let kind = if self.typed_by_name { outline.name } else { outline.event_type };
+        let kind = if USED.typed_by_name && self.typed_by_name { outline.name } else { outline.event_type };
         let signed = || self.key_pairs.iter().any(|&(one, other)| outline.has(one, other));
         match Act::of(kind, self.event_types) {
             Some(act) => !act.has(Act::COMMON) || signed(),

@@ -3,7 +3,6 @@
 //! In the compiler's layout each row of a table takes 16 bytes, and most of them are pointers. Here it takes five, and
 //! equal tables are stored once.
 
-use crate::build_variant::ALL_DIALECTS;
 use crate::event_numbers::Number;
 use crate::json::Word;
 use crate::server_timing::TimingFormat;
@@ -23,13 +22,6 @@ pub(crate) struct EncodedDialect {
     pub(crate) marks_end: bool,
     pub(crate) gives_reason: bool,
     pub(super) ends_by_closing: bool,
-}
-
-impl EncodedDialect {
-    /// Whether this build only recognises it.
-    pub(super) fn needs_full_wasm(&self) -> bool {
-        !ALL_DIALECTS && self.name.is_empty()
-    }
 }
 
 /// An engine's own timing, as its [`EngineTiming`](super::schema::EngineTiming) describes it.

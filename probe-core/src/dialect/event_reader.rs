@@ -10,6 +10,7 @@ use super::schema::Act;
 use super::stream_state::StreamState;
 use super::table_reader::{COMMENT, ENCODED_DIALECTS, USED};
 use super::walker::{root, walk};
+use crate::build_variant::ALL_DIALECTS;
 use crate::delta_template::RepeatedDelta;
 use crate::event_numbers::Number;
 use crate::framing::Event;
@@ -62,6 +63,8 @@ impl StreamState {
             return TextKinds::NONE;
         }
         let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
+            // An error is understood in any format, and a start says nothing yet.
+            self.needs_full_wasm |= !(ALL_DIALECTS || self.failed || self.end_expected);
             return TextKinds::NONE;
         };
         let mut values = EventValues::of(event.name);
@@ -103,13 +106,19 @@ impl StreamState {
         whole.then(|| self.read(event))
     }
 
+    /// An event without JSON came before the dialect is known. After bare text, a bracket may be text as well.
+    fn note_non_json(&mut self, event: &Event<'_>) {
+        if self.non_json_events == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
+            self.report.defects.add(Defect::Malformed);
+        } else {
+            self.non_json_events = self.non_json_events.saturating_add(1);
+        }
+    }
+
     fn recognise(&mut self, event: &Event<'_>) -> Option<&'static EncodedDialect> {
         let Some(outline) = EventOutline::of(event) else {
-            // After bare text, a bracket may be text as well.
-            if self.non_json_events == 0 && matches!(event.data.trim_ascii()[0], b'{' | b'[') {
-                self.report.defects.add(Defect::Malformed);
-            } else {
-                self.non_json_events = self.non_json_events.saturating_add(1);
+            if ALL_DIALECTS {
+                self.note_non_json(event);
             }
             return None;
         };
@@ -117,12 +126,10 @@ impl StreamState {
         // In no format does a stream end with this event.
         self.end_expected = outline.event_type == b"start";
         let dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.matches(&outline))?;
-        if dialect.needs_full_wasm() {
-            self.needs_full_wasm = true;
-            return None;
+        if ALL_DIALECTS {
+            let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.non_json_events);
+            self.report.defects.set(Defect::Malformed, malformed);
         }
-        let malformed = self.report.defects.get(Defect::Malformed).saturating_add(self.non_json_events);
-        self.report.defects.set(Defect::Malformed, malformed);
         self.report.set_text(TextField::Provider, dialect.provider.unwrap_or_default());
         self.dialect = Some(dialect);
         self.dialect

@@ -1,6 +1,7 @@
 //! The list of all dialects, each a table in a file of its own.
 
 use super::schema::Dialect;
+use crate::build_variant::ALL_DIALECTS;
 
 pub(super) mod shared_tables;
 
@@ -10,9 +11,11 @@ macro_rules! dialects {
         $(mod $rare;)*
 
         /// In the order in which they are tried on each event until one matches.
-        pub(super) const DIALECTS: &[&Dialect] = &[$(&$usual::DIALECT,)* $(&$rare::DIALECT,)*];
-        /// The number of dialects, from the first on, that every build reads.
-        pub(super) const USUAL: usize = [$(stringify!($usual)),*].len();
+        pub(super) const DIALECTS: &[&Dialect] = if ALL_DIALECTS {
+            &[$(&$usual::DIALECT,)* $(&$rare::DIALECT,)*]
+        } else {
+            &[$(&$usual::DIALECT,)*]
+        };
     };
 }
 

@@ -137,13 +137,6 @@ impl Act {
         Self(bits)
     }
 
-    /// Whether a stream may begin with an event of this type. In formats with types of their own, another event comes
-    /// before the first text, and in all formats before the end.
-    pub(super) const fn may_come_first(self) -> bool {
-        let common = self.0 & Self::COMMON.0 != 0;
-        self.0 & Self::END.0 == 0 && (common || self.0 & (Self::BEGIN.0 - 1) == 0)
-    }
-
     /// The number of its only bit.
     pub(super) const fn bit(self) -> u16 {
         assert!(self.0.is_power_of_two());

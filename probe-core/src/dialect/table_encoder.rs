@@ -3,9 +3,9 @@
 
 use beacon::ServerStart;
 
-use super::encoded_table::{EncodedDialect, EncodedTable, EncodedTiming, ROW_BYTES, UsedFeatures, op};
+use super::encoded_table::{EncodedDialect, EncodedTable, EncodedTiming, UsedFeatures, op};
+use super::formats::DIALECTS;
 use super::formats::shared_tables::{COMMENT, FAILURES};
-use super::formats::{DIALECTS, USUAL};
 use super::schema::{Act, Dialect, EngineTiming, Schema, Table, Take};
 use crate::event_numbers::Number;
 use crate::json::Word;
@@ -15,9 +15,7 @@ pub(super) const ENCODED: EncodedTables = EncodedTables::encoded();
 
 /// All encoded tables.
 pub(super) struct EncodedTables {
-    dialects: [EncodedDialect; DIALECTS.len()],
-    /// The number of dialects that are set.
-    pub(super) count: usize,
+    pub(super) dialects: [EncodedDialect; DIALECTS.len()],
     pub(super) failures: EncodedTable,
     pub(super) comment: EncodedTable,
     pub(super) encoder: TableEncoder,
@@ -27,23 +25,13 @@ impl EncodedTables {
     const fn encoded() -> Self {
         let mut encoder = TableEncoder::new();
         let mut dialects = [encoder.dialect(DIALECTS[0]); _];
-        let (mut at, mut count) = (1, 1);
+        let mut at = 1;
         while at < DIALECTS.len() {
-            if crate::build_variant::ALL_DIALECTS || at < USUAL {
-                dialects[count] = encoder.dialect(DIALECTS[at]);
-                count += 1;
-            } else if is_first_of_its_like(at) {
-                dialects[count] = encoder.recognition(at);
-                count += 1;
-            }
+            dialects[at] = encoder.dialect(DIALECTS[at]);
             at += 1;
         }
         let (failures, comment) = (encoder.acts(FAILURES), encoder.schema(COMMENT));
-        Self { dialects, count, failures, comment, encoder }
-    }
-
-    pub(super) const fn each_dialect<const N: usize>(&self) -> [EncodedDialect; N] {
-        *self.dialects.first_chunk().expect("no more than there are")
+        Self { dialects, failures, comment, encoder }
     }
 }
 
@@ -97,25 +85,6 @@ impl TableEncoder {
             marks_end: dialect.marks_end,
             gives_reason: dialect.gives_reason,
             ends_by_closing: dialect.ends_by_closing,
-        }
-    }
-
-    /// A dialect that is only recognised, joined with all later ones that are recognised in the same way.
-    const fn recognition(&mut self, first: usize) -> EncodedDialect {
-        let (mut event_types, mut at) = (Bytes::counted(0), first);
-        while at < DIALECTS.len() {
-            if at == first || are_alike(DIALECTS[first], DIALECTS[at]) {
-                event_types.common(DIALECTS[at].event_types);
-            }
-            at += 1;
-        }
-        event_types.bytes[0] = ((event_types.len - 1) / ROW_BYTES) as u8;
-        let Dialect { key_pairs, typed_by_name, .. } = *DIALECTS[first];
-        EncodedDialect {
-            event_types: EncodedTable(self.write(&event_types)),
-            key_pairs,
-            typed_by_name,
-            ..self.dialect(&Dialect::PLAIN)
         }
     }
 
@@ -211,20 +180,6 @@ impl TableEncoder {
     }
 }
 
-/// Whether no earlier dialect that is only recognised is [alike](are_alike).
-const fn is_first_of_its_like(dialect: usize) -> bool {
-    let mut at = USUAL;
-    while at < dialect && !are_alike(DIALECTS[at], DIALECTS[dialect]) {
-        at += 1;
-    }
-    at == dialect
-}
-
-/// Whether both are recognised by types alone, which are in the same place.
-const fn are_alike(one: &Dialect, other: &Dialect) -> bool {
-    one.key_pairs.is_empty() && other.key_pairs.is_empty() && one.typed_by_name == other.typed_by_name
-}
-
 const fn same(left: &[u8], right: &[u8]) -> bool {
     let mut at = 0;
     while at < left.len() && at < right.len() && left[at] == right[at] {
@@ -257,18 +212,6 @@ impl<const N: usize> Bytes<N> {
     const fn row(&mut self, word: Word, meaning: u16) {
         self.extend(&word.to_bytes(), 3);
         self.extend(&meaning.to_le_bytes(), 2);
-    }
-
-    /// EncodedTable of a table by which a format is only recognised: of types with which a stream may begin.
-    const fn common(&mut self, kinds: &Table<Act>) {
-        let mut at = 0;
-        while at < kinds.len() {
-            let (word, act) = kinds[at];
-            if act.may_come_first() {
-                self.row(word, act.bits() & Act::COMMON.bits());
-            }
-            at += 1;
-        }
     }
 
     const fn extend(&mut self, bytes: &[u8], len: usize) {

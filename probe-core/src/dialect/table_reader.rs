@@ -2,12 +2,13 @@
 //! lookup of words in them.
 
 use super::encoded_table::{EncodedDialect, EncodedTable, EncodedTiming, ROW_BYTES, UsedFeatures};
+use super::formats::DIALECTS;
 use super::schema::Act;
 use super::table_encoder::ENCODED;
 use crate::json::Word;
 
-/// Every dialect, in the order in which they are tried. Dialects that are only recognised may share an entry.
-pub(crate) static ENCODED_DIALECTS: [EncodedDialect; ENCODED.count] = ENCODED.each_dialect();
+/// Every dialect of this build, in the order in which they are tried.
+pub(crate) static ENCODED_DIALECTS: [EncodedDialect; DIALECTS.len()] = ENCODED.dialects;
 pub(super) static TIMINGS: [EncodedTiming; ENCODED.encoder.timings] = ENCODED.encoder.each_timing();
 /// Finish reasons of an answer that broke off.
 pub(super) const FAILURES: EncodedTable = ENCODED.failures;

@@ -11,6 +11,13 @@ impl Usage {
     /// Before the first count.
     pub(crate) const NONE: Self = Self([ABSENT; _]);
 
+    /// Sets the counts of input and output that are known.
+    pub(crate) fn set(&mut self, [input, output]: [Option<f64>; 2]) {
+        for (tokens, count) in [(Tokens::Input, input), (Tokens::Output, output)] {
+            self.0[tokens as usize] = count.unwrap_or(self.get(tokens));
+        }
+    }
+
     pub(crate) fn input(&self) -> f64 {
         self.get(Tokens::Input)
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::find::find;
 use super::frame::{BOM, Event, Frame, MAX_EVENT_BYTES, Pending};
-use crate::build_variant::IN_PAGE;
+use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
 
 /// A push parser for server-sent events. Feed it chunks in order with [`Sse::next`].
 #[derive(Debug, Clone, Default)]
@@ -227,7 +227,7 @@ impl Block {
             self.add_data(event, line.start + skip..line.end);
         } else if let Some(skip) = value_at(bytes, b"event") {
             self.name = line.start + skip..line.end;
-        } else if let Some(skip) = value_at(bytes, b"id") {
+        } else if ALL_DIALECTS && let Some(skip) = value_at(bytes, b"id") {
             let id = &bytes[skip..];
             if find(id, [0; 2]).is_none() {
                 self.id.clear();

@@ -30,6 +30,11 @@ impl Word {
         [a, b, c]
     }
 
+    /// The hash of its bytes.
+    pub(crate) fn hash(self) -> u64 {
+        self.0.into()
+    }
+
     /// Adds the last bytes, at most seven.
     pub(super) const fn end(hash: u64, last: u64, len: usize) -> Self {
         Self((Self::mix(hash, last | (len as u64) << 56) >> 40) as u32)

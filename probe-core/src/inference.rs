@@ -1,0 +1,204 @@
+//! Understands a stream of events that no dialect knows, by its structure: which value is the text, whether it comes
+//! in pieces or whole each time, which event is the end, and which is an error. `docs/inferred-formats.md` has the rules.
+//!
+//! What is learnt are hashes of paths of keys, numbers and times. No text is kept.
+
+mod candidate;
+mod event_shape;
+mod words;
+
+use crate::build_variant::ALL_DIALECTS;
+use crate::framing::Event;
+use crate::text_kinds::TextKinds;
+
+use candidate::Candidate;
+use event_shape::EventShape;
+
+/// The name in reports of a format whose text was found by its structure.
+pub(crate) const NAME: &str = "inferred";
+
+/// What the events of one stream without a dialect have shown so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Inference {
+    candidates: Vec<Candidate>,
+    /// Values of candidates that are not known to be text yet, in the order in which they came.
+    pending: Vec<PendingValue>,
+    events: u32,
+    /// A candidate was found to be text.
+    pub(crate) found: bool,
+    /// Values that came earlier, and were text as is known since the latest event.
+    earlier: Vec<(f64, TextKinds)>,
+    /// The latest event: its outline, and whether it had text.
+    latest: Option<(u64, bool)>,
+    last_ms: Option<f64>,
+    /// Outlines of events without text that came before more text: they are no end.
+    between: Vec<u64>,
+    /// An event since the last text says that the answer is over.
+    ended: bool,
+    /// An event since the last text says that the answer has failed.
+    pub(crate) failed: bool,
+    /// Tokens as the server counted them: input and output.
+    pub(crate) tokens: [Option<f64>; 2],
+}
+
+/// A string that may turn out to be text.
+#[derive(Debug, Clone, Copy)]
+struct PendingValue {
+    at_ms: f64,
+    event: u32,
+    candidate: u64,
+}
+
+/// One where all dialects are compiled in, else none: a page first loads a build without it.
+pub(crate) type OptionalInference = [Inference; ALL_DIALECTS as usize];
+
+impl Inference {
+    /// For a stream without events.
+    pub(crate) const NONE: Self = Self {
+        candidates: Vec::new(),
+        pending: Vec::new(),
+        events: 0,
+        found: false,
+        earlier: Vec::new(),
+        latest: None,
+        last_ms: None,
+        between: Vec::new(),
+        ended: false,
+        failed: false,
+        tokens: [None; 2],
+    };
+
+    /// Reads an event that came at `now_ms`. Returns the text that it brought, as far as that is known.
+    pub(crate) fn read(&mut self, event: &Event<'_>, now_ms: f64) -> TextKinds {
+        let Some(shape) = EventShape::of(event) else {
+            return TextKinds::NONE;
+        };
+        self.events = self.events.saturating_add(1);
+        self.last_ms = Some(now_ms);
+        let mut text = TextKinds::NONE;
+        for value in shape.values() {
+            let Some(at) = self.candidate(value.place) else {
+                continue;
+            };
+            let candidate = &mut self.candidates[at];
+            if !candidate.observe(value.text, value.is_named) {
+                continue;
+            }
+            let (kinds, place) = (value.kinds, value.place);
+            candidate.kinds = kinds;
+            if candidate.is_text() {
+                text = text.and(kinds);
+            } else if self.pending.len() < MAX_PENDING {
+                self.pending.push(PendingValue { at_ms: now_ms, event: self.events, candidate: place });
+            }
+            if self.candidates[at].has_become_text() {
+                text = text.and(self.take_pending(at));
+            } else if self.candidates[at].is_no_text() {
+                self.pending.retain(|pending| pending.candidate != place);
+            }
+        }
+        if text.any() {
+            // The event counts already.
+            let event = self.events;
+            self.pending.retain(|pending| pending.event != event);
+        }
+        self.note_end(&shape, text.any());
+        for (known, new) in self.tokens.iter_mut().zip(shape.tokens) {
+            *known = new.or(*known);
+        }
+        text
+    }
+
+    /// Reads an event that does not count: only what it says about end and failure.
+    pub(crate) fn read_end(&mut self, event: &Event<'_>) {
+        if let Some(shape) = EventShape::of(event) {
+            self.note_end(&shape, false);
+        }
+    }
+
+    /// Values of earlier events that are text, as is known since the latest event: when they came, in order.
+    pub(crate) fn take_earlier(&mut self) -> Vec<(f64, TextKinds)> {
+        std::mem::take(&mut self.earlier)
+    }
+
+    /// No more events come. A short answer is decided on fewer values.
+    pub(crate) fn finish(&mut self) {
+        if self.found {
+            return;
+        }
+        let best = (0..self.candidates.len())
+            .filter(|&at| self.candidates[at].may_be_short_text())
+            .max_by_key(|&at| self.candidates[at].bytes());
+        if let Some(at) = best {
+            let now = self.take_pending(at);
+            if let Some((last_ms, (_, has_text))) = self.last_ms.zip(self.latest.as_mut())
+                && now.any()
+            {
+                *has_text = true;
+                self.earlier.push((last_ms, now));
+            }
+        }
+    }
+
+    /// Whether text was found, and an event since says that the answer is over.
+    pub(crate) fn says_end(&self) -> bool {
+        self.found && self.ended
+    }
+
+    /// Whether the latest event ended the answer: it says so, or it is of a kind that came only after all text.
+    pub(crate) fn has_end(&self) -> bool {
+        let is_new = self.latest.is_some_and(|(outline, text)| !text && !self.between.contains(&outline));
+        self.found && (self.ended || is_new)
+    }
+
+    /// The index of the candidate for strings at this place. `None` if there is no room for another.
+    fn candidate(&mut self, place: u64) -> Option<usize> {
+        let known = self.candidates.iter().position(|candidate| candidate.place == place);
+        known.or_else(|| {
+            (self.candidates.len() < MAX_CANDIDATES).then(|| {
+                self.candidates.push(Candidate::new(place));
+                self.candidates.len() - 1
+            })
+        })
+    }
+
+    /// The values of a candidate so far were text. Returns what the latest event brought. An event counts once, with
+    /// however many values.
+    fn take_pending(&mut self, at: usize) -> TextKinds {
+        let Candidate { place, kinds, .. } = self.candidates[at];
+        self.candidates[at].set_text();
+        self.found = true;
+        let mut now = TextKinds::NONE;
+        let own = self.pending.iter().filter(|value| value.candidate == place).copied().collect::<Vec<_>>();
+        for value in &own {
+            if value.event == self.events {
+                now = kinds;
+            } else {
+                self.earlier.push((value.at_ms, kinds));
+            }
+        }
+        self.pending.retain(|value| !own.iter().any(|taken| taken.event == value.event));
+        now
+    }
+
+    fn note_end(&mut self, shape: &EventShape<'_>, has_text: bool) {
+        if has_text {
+            (self.ended, self.failed) = (false, false);
+            // A pending value may be text as well: then the event before was no end.
+            if let Some((outline, false)) = self.latest
+                && self.between.len() < MAX_CANDIDATES
+                && !self.between.contains(&outline)
+            {
+                self.between.push(outline);
+            }
+        }
+        self.ended |= shape.ends;
+        self.failed |= shape.failed;
+        self.latest = Some((shape.outline(), has_text));
+    }
+}
+
+/// Places where strings may be text. An event of a usual format has a dozen.
+const MAX_CANDIDATES: usize = 64;
+/// A candidate is known after some four values.
+const MAX_PENDING: usize = 512;
