@@ -324,8 +324,8 @@ pub struct Site {
     pub name: String,
     /// Public keys for `?site=`. There may be several, so that one can be replaced without loss.
     pub keys: Vec<String>,
-    /// Origins whose pages may send: `https://app.example`, `https://*.app.example`, `loopback`, or
-    /// `capacitor://localhost` for an app.
+    /// Origins whose pages may send: `https://app.example`, `https://*.app.example`, `loopback`,
+    /// `null` for sandboxed frames, or `capacitor://localhost` for an app.
     pub origins: Vec<Origin>,
     /// Use case of reports that have none. Default `chat`.
     #[serde(default = "chat")]

@@ -20,13 +20,15 @@ pub enum Origin {
     },
     /// Any port of 127.0.0.1, localhost and `[::1]`, by http or https.
     Loopback,
+    /// `null`: sandboxed frames and pages from files. Any page can make such a frame, so no other entry allows it.
+    Null,
 }
 
 /// Error for a text that is not an origin.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a valid origin: write `https://host`, `https://host:port`, `https://*.host`, `loopback` or, for \
-     an app, `scheme://host`"
+    "`{0}` is not a valid origin: write `https://host`, `https://host:port`, `https://*.host`, `loopback`, \
+     `null` for sandboxed frames or, for an app, `scheme://host`"
 )]
 pub struct OriginError(String);
 
@@ -42,6 +44,7 @@ impl Origin {
                 .is_some_and(is_host),
             Self::Loopback => split(origin)
                 .is_some_and(|(scheme, authority)| is_http(scheme) && is_loopback_host(authority)),
+            Self::Null => origin == NULL,
         }
     }
 }
@@ -52,7 +55,8 @@ impl fmt::Display for Origin {
         match self {
             Self::Exact(exact) => f.write_str(exact),
             Self::Below { scheme, suffix } => write!(f, "{scheme}*{suffix}"),
-            Self::Loopback => f.write_str("loopback"),
+            Self::Loopback => f.write_str(LOOPBACK),
+            Self::Null => f.write_str(NULL),
         }
     }
 }
@@ -61,8 +65,10 @@ impl TryFrom<String> for Origin {
     type Error = OriginError;
 
     fn try_from(text: String) -> Result<Self, OriginError> {
-        if text == "loopback" {
-            return Ok(Self::Loopback);
+        match &*text {
+            LOOPBACK => return Ok(Self::Loopback),
+            NULL => return Ok(Self::Null),
+            _ => {}
         }
         let Some((scheme, authority)) = split(&text) else { return Err(OriginError(text)) };
         if !is_http(scheme) {
@@ -123,6 +129,9 @@ fn is_host(host: &str) -> bool {
     !host.is_empty() && !host.starts_with('.') && host.bytes().all(allowed)
 }
 
+const LOOPBACK: &str = "loopback";
+const NULL: &str = "null";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,8 +179,21 @@ mod tests {
         check(
             "loopback",
             &["http://127.0.0.1:5173", "http://localhost", "http://[::1]:80", "https://localhost:1"],
-            &["http://localhost.evil.com", "http://127.0.0.1.evil.com", "http://localhost:x", "file://"],
+            &[
+                "http://localhost.evil.com",
+                "http://127.0.0.1.evil.com",
+                "http://localhost:x",
+                "file://",
+                "null",
+            ],
         );
+    }
+
+    #[test]
+    fn null_is_allowed_by_its_own_entry_only() {
+        check("null", &["null"], &["", "https://null", "http://localhost", "null://", "NULL"]);
+        check("https://*.app.example", &[], &["null"]);
+        check("https://null", &["https://null"], &["null"]);
     }
 
     #[test]
@@ -195,7 +217,7 @@ mod tests {
         for text in [
             "",
             "*",
-            "null",
+            "Null",
             "app.example",
             "https://",
             "https://a/path",

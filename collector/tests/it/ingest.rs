@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use beacon::{Page, StreamReport};
 use bytes::Bytes;
-use collector::{Filters, Rate};
+use collector::{Config, Filters, Rate};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use futures_util::StreamExt;
@@ -37,6 +37,10 @@ fn raw_deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+fn set_origins(config: &mut Config, origins: &[&str]) {
+    config.sites[0].origins = serde_json::from_value(json!(origins)).unwrap();
 }
 
 fn beacon(id: u128) -> Vec<u8> {
@@ -187,6 +191,21 @@ async fn a_page_can_read_that_its_site_key_is_unknown() {
     let answer = collector.send(request.body(Body::from("{}")).unwrap()).await;
     answer.refused(403, "unknown_site");
     assert_eq!(answer.headers["access-control-allow-origin"], "https://shop.example");
+}
+
+#[tokio::test]
+async fn a_sandboxed_frame_needs_an_entry_of_its_own() {
+    let refusing = TestCollector::with(|config| set_origins(config, &["loopback", "https://*.shop.example"]));
+    let allowing = TestCollector::with(|config| set_origins(config, &["https://shop.example", "null"]));
+    let send = async |collector: &TestCollector| {
+        let request = beacon_request("demo").header("origin", "null");
+        collector.send(request.body(Body::from(beacon(1))).unwrap()).await
+    };
+    send(&refusing).await.refused(403, "foreign_origin");
+    let answer = send(&allowing).await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.body);
+    assert_eq!(answer.headers["access-control-allow-origin"], "null");
+    allowing.until("/v1/accounting", |books| books["reports"]["by_result"] == json!({ "new": 1 })).await;
 }
 
 #[tokio::test]
