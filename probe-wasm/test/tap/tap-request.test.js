@@ -138,6 +138,7 @@ test("a body that is cut, no JSON or no text gives no model", () => {
   };
   const long = JSON.stringify("x".repeat(5000));
   assert.equal(model(`{"a":${long},"messages":[{"model":"secret"}],"b":${long},"model":"gpt"}`), "gpt");
+  assert.equal(model(`{"a":[${"[],".repeat(50_000)}[]],"model":"late"}`), "late");
   for (const body of [
     '{"messages":[{"content":"cut',
     '["model", "secret"]',
@@ -150,7 +151,9 @@ test("a body that is cut, no JSON or no text gives no model", () => {
     '{"model":{"model":"secret"}}',
     '{"model":["secret"]}',
     '{"a":"\\\\\\","model\\":\\"secret"}',
-    `{"a":[${"[],".repeat(50_000)}[]],"model":"late"}`,
+    '{"model":"secret","messages":[',
+    "[".repeat(200_000),
+    `{"a":${"[".repeat(200_000)}`,
     new TextEncoder().encode('{"model":"secret"}'),
     new URLSearchParams('{"model":"secret"}'),
     null,
