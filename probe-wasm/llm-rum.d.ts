@@ -352,7 +352,10 @@ export interface Probe {
   readonly faults: number;
   /** Calls back after the app got the chunk with the first generated text. Returns a function that stops it. */
   onFirstToken(callback: (report: StreamReport) => void): () => void;
-  /** Calls back once for each stream that ended. Returns a function that stops it. */
+  /**
+   * Calls back once for each stream that ended. If more comes after its end marker, only the collector hears of it.
+   * Returns a function that stops it.
+   */
   onStreamEnd(callback: (report: StreamReport) => void): () => void;
   /**
    * A fetch that the probe watches, for clients that accept one. The page's own is not changed. `own` are options of the

@@ -55,7 +55,7 @@ pub struct Progress {
     pub first_token: bool,
     /// Text that the user reads: an answer, or a refusal in its place.
     pub first_visible: bool,
-    /// The end marker of its dialect.
+    /// The end marker of its dialect, or an error: nothing more has to come.
     pub ended: bool,
     /// A format that only the full Wasm reads. This build reads no more of the stream.
     pub needs_full_wasm: bool,
@@ -469,9 +469,9 @@ impl Meter {
         let report = &mut state.report;
         let contradicts = state.usage.contradicts_itself(state.server.output_tokens());
         report.defects.set(Defect::UsageMismatch, (contradicts && !state.several_answers).into());
-        if let (Some(dialect), Some(end)) = (state.dialect, self.end) {
+        if let Some(dialect) = state.dialect {
             let unmarked = dialect.marks_end && state.finished && !state.ended;
-            let unmarked = unmarked && end == End::Closed && !is_whole;
+            let unmarked = unmarked && self.end == Some(End::Closed) && !is_whole;
             report.defects.set(Defect::NoSentinel, unmarked.into());
             let unreasoned = dialect.gives_reason && state.ended && report.text(TextField::Reason).is_empty();
             report.defects.set(Defect::SentinelOnly, (unreasoned && !state.failed).into());
@@ -517,7 +517,7 @@ impl Meter {
         Progress {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
-            ended: self.state.ended,
+            ended: self.state.ended || self.state.failed,
             needs_full_wasm: self.needs_full_wasm(),
         }
     }

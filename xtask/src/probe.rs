@@ -258,7 +258,7 @@ fn tool(package: &Path, name: &str) -> Command {
 const SHORT_NAMES: &str = r#"{"answered_":"B","asked_":"a","bodies_":"b","broken_":"k","buffered_":"h",
      "cancelled_":"c","clock_":"t","due_":"d","emittedBytes_":"e","ended_":"z","facts_":"F","inspect_":"x",
      "latest_":"m","left_":"L","native_":"n","onAbort_":"q","ours_":"o","overflowed_":"l","own_":"O","replayBytes_":"R",
-     "replay_":"r","sink_":"s","tap_":"p","visibilityBits_":"v","wantsWhole_":"f","wrap_":"w"}"#;
+     "replay_":"r","sink_":"s","tap_":"p","toldAt_":"T","visibilityBits_":"v","wantsWhole_":"f","wrap_":"w"}"#;
 
 const TOTAL: &str = "llm-rum.js + llm-rum.wasm";
 

@@ -15,7 +15,7 @@ const INTERIM_MS = 15_000;
 const WAITING_MS = 3000;
 /** How long a response may lie unread before its stream is given up. */
 const UNREAD_MS = 60_000;
-/** How long after the end marker a server may still close: some clients stop there without a cancel. */
+/** How long after the end marker more may come: some clients stop there without a cancel. */
 const LINGER_MS = 5000;
 /** Data this long after `beforeunload` means that the navigation was cancelled. */
 const CUT_MS = 1000;
@@ -147,7 +147,7 @@ export class Session {
     if (this.#streams.size >= MAX_OPEN) this.#end(oldest, time, ends.UNSEEN, true);
     stream.key = ++this.#keys;
     stream.visibilityBits_ = this.#visibilityBits;
-    stream.facts_ = { v: 1, id: randomId(), rev: 0, open: true, ...this.#page.describe(model, own_) };
+    stream.facts_ = { v: 1, id: randomId(), rev: 0, ...this.#page.describe(model, own_) };
     this.#streams.add(stream);
     stream.due_ = time + WAITING_MS;
     stream.watcher = this.#watcher;
@@ -173,10 +173,10 @@ export class Session {
     stream.seen = stream.watcher.chunk(stream.key, time, bytes);
     const news = stream.seen & ~before;
     if (news & NEEDS_FULL_WASM && stream.replay_) this.#page.loadFull((made) => this.#handOver(stream, made));
-    if (!(news & (FIRST_TOKEN | END_MARKER))) return true;
-    // What follows an end marker follows soon.
-    stream.due_ = time + (news & END_MARKER ? LINGER_MS + DELAY_MS : DELAY_MS);
-    if (news & FIRST_TOKEN) this.#page.onFirst(() => reportOf(stream));
+    const isOver = stream.seen & END_MARKER && !stream.toldAt_;
+    if (!(news & FIRST_TOKEN || isOver)) return true;
+    stream.due_ = time + DELAY_MS;
+    if (news & FIRST_TOKEN) this.#page.onFirst(() => reportOf(stream, true));
   }
 
   #keepForReplay(stream, time, bytes) {
@@ -214,10 +214,10 @@ export class Session {
     if (ended_) this.#end(stream, ended_);
   }
 
-  /** What the collector is to get of an open stream: nothing while its response lies there unread. */
+  /** What the collector is to get of an open stream: nothing while its response lies there unread, or is told. */
   #openReport(stream) {
     this.#batch.readTimed();
-    return stream.answered_ ? "" : this.#page.enrich(stream, reportOf(stream), true);
+    return stream.answered_ || isTold(stream) ? "" : this.#page.enrich(stream, reportOf(stream, true), true);
   }
 
   /** Some streams are never seen to end. */
@@ -225,24 +225,41 @@ export class Session {
     for (const stream of this.#streams)
       // A body that went elsewhere, to another `Response` or a worker.
       if (now - stream.answered_ > UNREAD_MS) this.#end(stream, now, ends.UNSEEN);
-      // Some clients stop at the end marker: they neither read on nor cancel.
-      else if (stream.seen & END_MARKER && now - stream.read >= LINGER_MS)
-        this.#end(stream, stream.read, ends.CANCELLED);
+      // Some clients stop at the end marker or an error: they neither read on nor cancel.
+      else if (stream.seen & END_MARKER) {
+        const { read, time, toldAt_, facts_ } = stream;
+        if (now - read >= LINGER_MS) this.#end(stream, read, ends.CANCELLED, true);
+        else if (now - read >= DELAY_MS && !toldAt_) {
+          // If more comes, a later revision corrects it.
+          facts_.close_ms = read - time;
+          this.#pushEnd(stream, read);
+          stream.toldAt_ = read;
+          stream.due_ = read + LINGER_MS;
+        }
+      }
   }
 
-  /** The first end counts. A stream that waits for the full watcher ends later, unless this is the `last` chance. */
+  /**
+   * The first end counts. A stream that waits for the full watcher ends later, unless this is the `last` chance: no
+   * event brought it, and none will follow.
+   */
   #end(stream, time, how, last) {
     if (!this.#streams.has(stream)) return;
-    const { enrich, onEnd } = this.#page;
     this.#batch.readTimed();
+    if (last && isTold(stream)) return this.#forget(stream);
     tell(stream, "end", time, how);
     stream.ended_ = time;
     if (stream.replay_ && stream.seen & NEEDS_FULL_WASM && !last) return;
-    stream.facts_.open = undefined;
-    const json = reportOf(stream);
+    this.#pushEnd(stream, time);
     this.#forget(stream);
+  }
+
+  #pushEnd(stream, time) {
+    const { enrich, onEnd } = this.#page;
+    const json = reportOf(stream);
     this.#outbox.push(() => enrich(stream, json, true), time);
-    onEnd(() => enrich(stream, json));
+    // A page hears of each stream once.
+    if (!stream.toldAt_) onEnd(() => enrich(stream, json));
   }
 
   #forget(stream) {
@@ -263,6 +280,11 @@ function mayWait(stream, value) {
   return stream.seen & FIRST_VISIBLE && stream.bodies_ && value.byteLength == value.length;
 }
 
+/** Its end was reported, and nothing has come since. */
+function isTold({ toldAt_, read }) {
+  return toldAt_ >= read;
+}
+
 /** Calls the stream's watcher. The call is kept for a replay until it is known that this watcher can read it. */
 function tell(stream, call, time, value, type) {
   stream.replay_?.push(() => tell(stream, call, time, value, type));
@@ -270,7 +292,8 @@ function tell(stream, call, time, value, type) {
 }
 
 /** The stream's JSON as it is now, each a later revision than the one before. */
-function reportOf({ key, facts_, visibilityBits_, bodies_, seen, watcher }) {
+function reportOf({ key, facts_, visibilityBits_, bodies_, seen, watcher }, isOpen) {
+  facts_.open = isOpen;
   facts_.page.visibility = VISIBILITY[visibilityBits_];
   // Of a body with branches, another script may have read one ahead of the app.
   facts_.observed = bodies_ > 1 ? "arrival" : seen & NEEDS_FULL_WASM ? "chunks" : undefined;

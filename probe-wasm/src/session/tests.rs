@@ -1,4 +1,4 @@
-use beacon::{Outcome, StreamReport};
+use beacon::{Defect, Outcome, StreamReport};
 use serde_json::{Value, json, to_value};
 
 use super::*;
@@ -9,6 +9,8 @@ const EVENTS: u8 = 0;
 const OTHER: u8 = 2;
 const FIRST: &[u8] = b"data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n";
 const LAST: &[u8] = b"data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+/// Bit of `js/session/progress-flags.js`.
+const ENDED: u8 = 4;
 const CLOSED: u8 = 0;
 const CANCELLED: u8 = 2;
 const PAGE_GONE: u8 = 4;
@@ -146,6 +148,25 @@ fn the_way_it_ended_decides_only_where_the_content_does_not() {
         }
         session.chunk(2, 200.0, LAST);
         assert_eq!((ended(&mut session, 1, how), ended(&mut session, 2, how)), (cut, whole), "{how}");
+    }
+}
+
+#[test]
+fn an_end_marker_and_an_error_show_the_end_before_the_close() {
+    let error: &[u8] = b"data: {\"error\":{\"message\":\"overloaded\",\"type\":\"server_error\"}}\n\n";
+    let bare: &[u8] = b"data: [DONE]\n\n";
+    for (last, outcome, has_defect) in [
+        (LAST, Outcome::Complete, false),
+        (error, Outcome::ProviderError, false),
+        (bare, Outcome::Complete, true),
+    ] {
+        let mut session = Session::NONE;
+        begin(&mut session, 1);
+        assert_eq!(session.chunk(1, 20.0, FIRST) & ENDED, 0);
+        assert_eq!(session.chunk(1, 30.0, last) & ENDED, ENDED, "{outcome:?}");
+        let report = report(&mut session, 1);
+        assert_eq!(report.outcome, outcome);
+        assert_eq!(report.defects.get(Defect::SentinelOnly) > 0, has_defect, "{outcome:?}");
     }
 }
 

@@ -7,7 +7,7 @@ import { createFallbackWatcher } from "../../js/watcher/fallback-watcher.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
 import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
 import { Session } from "../../js/session/session.js";
-import { CANCELLED as CANCELLED_END, PAGE_GONE, UNSEEN } from "../../js/session/end-reasons.js";
+import { CLOSED as CLOSED_END, PAGE_GONE, UNSEEN } from "../../js/session/end-reasons.js";
 
 const BYTES = new Uint8Array(5);
 const END = new Uint8Array(6);
@@ -300,23 +300,103 @@ test("an edit of an outgoing report is sent", () => {
   assert.deepEqual([page, use_case], ["edited", "chat"]);
 });
 
-test("a client that stops at the end marker has read the stream", () => {
+/** A session whose watcher sees the end marker, or an error, in chunks as long as `END`. */
+function endingSession() {
   const chunks = createFallbackWatcher();
   const told = [];
+  let seen = 0;
   const watcher = {
     ...chunks,
-    chunk: (key, time, { length }) => (length == END.length ? END_MARKER : 0),
-    end: (key, time, how) => told.push([key, time, how]),
+    chunk(key, time, bytes) {
+      chunks.chunk(key, time, bytes);
+      return (seen |= bytes.length == END.length && END_MARKER);
+    },
+    end(key, time, how) {
+      told.push([key, time, how]);
+      chunks.end(key, time, how);
+    },
   };
-  const { session, ends } = watched(undefined, watcher);
+  return { ...watched(undefined, watcher), told };
+}
+
+/** The reports of the body that is due at `time`, and what the session hears of it. */
+function sentAt(session, time) {
+  const body = session.body(time);
+  if (body) session.answered(204, 0, time, 0.5);
+  return reports(body);
+}
+
+test("a client that stops at the end marker is told of after 1 s", () => {
+  const { session, ends, told } = endingSession();
   const stream = open(session);
   session.take(stream, CHUNK, BYTES, 150);
   session.take(stream, CHUNK, END, 160);
-  assert.equal(session.next(), 6160, "nobody else has to ask for it");
-  session.body(5159);
-  assert.equal(ends.length, 0, "it waits for more");
-  session.body(6160);
-  assert.deepEqual(told, [[1, 160, CANCELLED_END]], "at the time of what it read last");
+  assert.equal(session.next(), 1160, "no other event has to ask for it");
+  assert.deepEqual(sentAt(session, 1159), [], "the server may close");
+  const [report] = sentAt(session, 1160);
+  assert.deepEqual([report.open, report.rev, report.close_ms], [undefined, 0, 60], "by what it read last");
+  assert.equal(ends.length, 1);
+  assert.deepEqual(sentAt(session, 5160), []);
+  assert.deepEqual([session.openReports().length, session.next(), ends.length, told], [0, Infinity, 1, []]);
+});
+
+test("a close after the report of the end corrects it", () => {
+  const { session, ends, told } = endingSession();
+  const stream = open(session);
+  session.take(stream, CHUNK, END, 160);
+  sentAt(session, 1160);
+  session.take(stream, CLOSED, undefined, 3000);
+  const [report] = sentAt(session, 4000);
+  assert.deepEqual([report.open, report.rev, report.close_ms], [undefined, 1, 2900]);
+  assert.deepEqual([told, ends.length], [[[1, 3000, CLOSED_END]], 1], "the page heard of it already");
+});
+
+test("text after the report of the end opens the stream again", () => {
+  const { session, ends } = endingSession();
+  const stream = open(session);
+  session.take(stream, CHUNK, END, 160);
+  sentAt(session, 1160);
+  session.take(stream, CHUNK, BYTES, 2000);
+  session.flushSoon(2100);
+  const [again] = sentAt(session, 2100);
+  assert.deepEqual([again.open, again.rev], [true, 1]);
+  session.take(stream, CLOSED, undefined, 2200);
+  const [last] = sentAt(session, 3200);
+  assert.deepEqual([last.open, last.rev, ends.length], [undefined, 2, 1]);
+});
+
+test("a stream that goes on after an error has a bounded rate", () => {
+  const { session, ends } = endingSession();
+  const stream = open(session);
+  session.take(stream, CHUNK, END, 160);
+  let count = 0;
+  for (let time = 2000; time < 62_000; time += 2000) {
+    count += sentAt(session, time).length;
+    session.take(stream, CHUNK, BYTES, time);
+  }
+  assert.deepEqual([count <= 6, ends.length], [true, 1], "the end, and a report every 15 s");
+  count = sentAt(session, 80_000).length + sentAt(session, 200_000).length;
+  assert.deepEqual([count, session.openReports().length], [1, 0]);
+});
+
+test("an end that is reported stays when the page is left", () => {
+  const { session } = endingSession();
+  session.take(open(session), CHUNK, END, 160);
+  sentAt(session, 1160);
+  session.flushSoon(1200);
+  assert.equal(session.body(1200, true), undefined);
+  session.flushSoon(1300, PAGE_GONE);
+  assert.equal(session.body(1300, true), undefined);
+});
+
+test("a page left right after the end marker sends the end", () => {
+  const { session } = endingSession();
+  session.take(open(session), CHUNK, END, 160);
+  session.flushSoon(200);
+  assert.equal(reports(session.body(200, true))[0].rev, 0);
+  session.flushSoon(300, PAGE_GONE);
+  const [{ open: isOpen, rev }] = reports(session.body(300, true));
+  assert.deepEqual([isOpen, rev], [undefined, 1]);
 });
 
 /** A session whose watcher sees an answer in each chunk, with time and bytes of each chunk that it read. */
@@ -377,7 +457,7 @@ test("chunks wait for a second at most", () => {
   assert.equal(session.next(), 3000);
   assert.equal(session.body(3000), undefined);
   assert.equal(read.length, 3);
-  assert.equal(session.next(), 8500, "who stops at the end marker is told of as late as without that");
+  assert.equal(session.next(), 3500, "a client that stops at the end marker is told of as without that");
 });
 
 test("chunks beyond the batch limit are read at once and in order", () => {
