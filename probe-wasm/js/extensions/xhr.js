@@ -21,7 +21,7 @@ export const xhr = ({ isStream } = {}) => (core) => {
   const inspect = createRequestInspector(isStream && ((url) => core.attempt(() => isStream(`${url}`))));
   const watch = (request) => watchRequest(core, inspect, request);
   return {
-    stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader"], watch),
+    stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader", "abort"], watch),
     addFields(report, { xhr }) {
       // Browsers report headers no earlier than the first byte. `networkTiming` may know when they came.
       if (xhr && !report.network_timing) delete report.headers_ms;
@@ -39,7 +39,7 @@ function watchRequest(core, inspect, request) {
   on("load", () => end(CLOSED));
   on("error", () => end(FAILED, {}));
   on("timeout", () => end(FAILED, { name: "TimeoutError" }));
-  on("abort", () => end(FAILED, { name: "AbortError" }));
+  on("abort", abort);
   return {
     open(args) {
       // The request before is dropped, until its headers without an event.
@@ -53,7 +53,13 @@ function watchRequest(core, inspect, request) {
       if (typeof name == "string" && /^accept$/i.test(name)) accept = value;
     },
     send,
+    abort,
   };
+
+  // In Chromium an abort in the last `progress` fires no event, as sse.js does it at each `[DONE]`.
+  function abort() {
+    end(FAILED, { name: "AbortError" });
+  }
 
   function send([body]) {
     // A request that is sent already, or is not for text, shows nothing before it is whole.

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { xhr } from "../../js/extensions/xhr.js";
-import { CANCELLED, CHUNK, CLOSED, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
 
 class Request extends EventTarget {
   readyState = 0;
@@ -15,6 +15,9 @@ class Request extends EventTarget {
     this.readyState = 1;
   }
   send() {}
+  abort() {
+    this.readyState = 0;
+  }
   setRequestHeader(name) {
     if (typeof name == "symbol") throw new TypeError("a name is a text");
   }
@@ -86,6 +89,34 @@ test("a request reopened before its headers is a new stream", (t) => {
     [[one, OPEN, 10], [one, CANCELLED, 500], [other, OPEN, 500]],
   );
   assert.equal(other.time, 500);
+});
+
+test("an abort without an event ends the stream", () => {
+  const { request, told } = page();
+  // As in Chromium: the probe's own listener comes first.
+  request.addEventListener("progress", () => request.abort());
+  request.open("POST", "/chat");
+  request.send(ASK);
+  request.comes(2);
+  request.text = "data: [DONE]\n\n";
+  request.dispatchEvent(new Event("progress"));
+  const moments = told.map(([, moment]) => moment);
+  assert.deepEqual(moments, [OPEN, HEADERS, READ, CHUNK, FAILED], "the text came before the abort");
+  assert.equal(told.at(-1)[2].name, "AbortError");
+});
+
+test("an abort after the end, or before a request, is no event", () => {
+  const { request, moments } = page();
+  request.abort();
+  request.open("POST", "/chat");
+  request.abort();
+  request.open("POST", "/chat");
+  request.send(ASK);
+  request.comes(2);
+  request.dispatchEvent(new Event("load"));
+  request.abort();
+  request.dispatchEvent(new Event("abort"));
+  assert.deepEqual(moments, [OPEN, HEADERS, READ, CLOSED]);
 });
 
 test("only asynchronous requests are observed", () => {
