@@ -26,6 +26,8 @@ pub(crate) struct Inference {
     events: u32,
     /// A candidate was found to be text.
     pub(crate) found: bool,
+    /// The place of the first one.
+    format: Option<u64>,
     /// Values that came earlier, and were text as is known since the latest event.
     earlier: Vec<(f64, TextKinds)>,
     /// The latest event: its outline, and whether it had text.
@@ -59,6 +61,7 @@ impl Inference {
         pending: Vec::new(),
         events: 0,
         found: false,
+        format: None,
         earlier: Vec::new(),
         latest: None,
         last_ms: None,
@@ -145,6 +148,16 @@ impl Inference {
         self.found && self.ended
     }
 
+    /// Whether nothing more has to come: the end, or an error.
+    pub(crate) fn is_over(&self) -> bool {
+        self.says_end() || self.failed
+    }
+
+    /// The place of the text that was found first: what distinguishes one format from others.
+    pub(crate) fn format(&self) -> Option<u64> {
+        self.format
+    }
+
     /// Whether the latest event ended the answer: it says so, or it is of a kind that came only after all text.
     pub(crate) fn has_end(&self) -> bool {
         let is_new = self.latest.is_some_and(|(outline, text)| !text && !self.between.contains(&outline));
@@ -168,6 +181,7 @@ impl Inference {
         let Candidate { place, kinds, .. } = self.candidates[at];
         self.candidates[at].set_text();
         self.found = true;
+        self.format.get_or_insert(place);
         let mut now = TextKinds::NONE;
         let own = self.pending.iter().filter(|value| value.candidate == place).copied().collect::<Vec<_>>();
         for value in &own {

@@ -34,7 +34,7 @@ pub struct Meter {
     framing: Option<Framing>,
     /// The first bytes, while they are too few to show the framing.
     start: Vec<u8>,
-    /// The array around all events was not closed when the stream ended.
+    /// The array around all events was not closed when the stream ended, or an end that this format has did not come.
     unclosed: bool,
     /// The latest event was too long to be read: it may have been the end marker.
     unread: bool,
@@ -173,6 +173,20 @@ impl Meter {
         }
         self.state.report.set(NumberField::Close, now_ms);
         self.end = Some(end);
+    }
+
+    /// After the end of a stream whose format was inferred: a hash of that format, and whether an event said that the
+    /// answer was over. `None` if no text was found, and after an end from which nothing can be learnt.
+    #[must_use]
+    pub fn inferred_end(&self) -> Option<(u64, bool)> {
+        let inference = self.inference.first().filter(|_| self.end == Some(End::Closed))?;
+        Some((inference.format()?, inference.says_end()))
+    }
+
+    /// Other streams of this format had an event that says the end, and this one had none: it was cut.
+    pub fn miss_end(&mut self) {
+        self.unclosed = true;
+        self.state.finished = false;
     }
 
     /// The report so far: open before [`Meter::on_end`], final after it.
@@ -517,7 +531,7 @@ impl Meter {
         Progress {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
-            ended: self.state.ended || self.state.failed,
+            ended: self.state.ended || self.state.failed || self.inference.iter().any(Inference::is_over),
             needs_full_wasm: self.needs_full_wasm(),
         }
     }

@@ -10,6 +10,8 @@ pub(crate) struct Session {
     /// The smallest step of the page's clock. `None` if it was not measured.
     pub(crate) clock_resolution_ms: Option<f64>,
     streams: Vec<Stream>,
+    /// Formats without a dialect whose streams were seen to end with an event that says so.
+    formats_with_end: Vec<u64>,
 }
 
 struct Stream {
@@ -19,7 +21,8 @@ struct Stream {
 
 impl Session {
     /// No clock, no streams.
-    pub(crate) const NONE: Self = Self { clock_resolution_ms: None, streams: Vec::new() };
+    pub(crate) const NONE: Self =
+        Self { clock_resolution_ms: None, streams: Vec::new(), formats_with_end: Vec::new() };
 
     /// A request was made. `submit` is the time of the gesture that led to it, if there was one.
     pub(crate) fn open(&mut self, key: u32, request: f64, submit: Option<f64>) {
@@ -50,8 +53,15 @@ impl Session {
 
     /// The stream ended, for a reason that [`end_of`] reads.
     pub(crate) fn end(&mut self, key: u32, time: f64, reason: u8) {
-        if let Some(meter) = self.meter(key) {
-            meter.on_end(Timestamp::from_ms(time), end_of(reason));
+        let Some(at) = self.streams.iter().position(|stream| stream.key == key) else { return };
+        let meter = &mut self.streams[at].meter;
+        meter.on_end(Timestamp::from_ms(time), end_of(reason));
+        let Some((format, says_end)) = meter.inferred_end() else { return };
+        let known = self.formats_with_end.contains(&format);
+        if known && !says_end {
+            meter.miss_end();
+        } else if !known && says_end && self.formats_with_end.len() < MAX_FORMATS {
+            self.formats_with_end.push(format);
         }
     }
 
@@ -70,6 +80,9 @@ impl Session {
         self.streams.iter_mut().find(|stream| stream.key == key).map(|stream| &mut stream.meter)
     }
 }
+
+/// A page has few chats.
+const MAX_FORMATS: usize = 16;
 
 /// By the numbers of `js/tap/content-types.js`.
 fn content_type_of(number: u8) -> ContentType {

@@ -187,3 +187,18 @@ fn what_is_not_open_is_ignored() {
     session.end(1, 2.0, CLOSED);
     assert!(session.report(1).is_none());
 }
+
+#[test]
+fn a_format_that_has_shown_its_end_is_cut_without_it() {
+    let mut session = Session::NONE;
+    let text = |word: &str| format!("data: {{\"reply\":{{\"piece\":\"{word}\"}}}}\n\n");
+    let body = ["The", " moon", " is", " far", " away."].map(text).concat();
+    let end = "data: {\"done\":true}\n\n";
+    for (key, last, expected) in
+        [(1, "", Outcome::Complete), (2, end, Outcome::Complete), (3, "", Outcome::Truncated)]
+    {
+        begin(&mut session, key);
+        session.chunk(key, 20.0, [&body, last].concat().as_bytes());
+        assert_eq!(ended(&mut session, key, CLOSED), expected, "{key}");
+    }
+}
