@@ -148,11 +148,6 @@ impl Inference {
         self.found && self.ended
     }
 
-    /// Whether nothing more has to come: the end, or an error.
-    pub(crate) fn is_over(&self) -> bool {
-        self.says_end() || self.failed
-    }
-
     /// The place of the text that was found first: what distinguishes one format from others.
     pub(crate) fn format(&self) -> Option<u64> {
         self.format

@@ -531,7 +531,7 @@ impl Meter {
         Progress {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
-            ended: self.state.ended || self.state.failed || self.inference.iter().any(Inference::is_over),
+            ended: self.state.ended || self.state.failed,
             needs_full_wasm: self.needs_full_wasm(),
         }
     }
