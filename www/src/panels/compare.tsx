@@ -15,6 +15,7 @@ import {
   count,
   dateTime,
   duration,
+  heading,
   percent,
   plural,
   sourceLabel,
@@ -66,25 +67,13 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
         />
       }
       table={{
-        columns: [
-          "Time",
-          "n",
-          "Browser p50",
-          "Server p50",
-          "Overhead p50",
-          "Browser p95",
-          "Server p95",
-          "Overhead p95",
-          ...(answer.earlier ? EARLIER.map(({ label }) => label) : []),
-        ],
+        columns: ["Time", "n", ...COLUMNS.concat(answer.earlier ? EARLIER : []).map(({ label }) => heading(label))],
         rows: () => tableRows(answer, to),
       }}
     >
       <Legend
         entries={[
-          { label: "browser", colour: "client" },
-          { label: "server", colour: "server" },
-          { label: "network overhead", colour: "overhead" },
+          ...SIDES.map(({ label, side }) => ({ label, colour: side })),
           ...(answer.earlier ? earlierOf(which) : []),
           { label: "streams with both", colour: "volume" },
         ]}
@@ -167,31 +156,45 @@ function NoServerTiming({ streams }: { streams: number }) {
   );
 }
 
-const earlierOf = (which: Percentile) =>
-  [
-    { label: `earlier browser ${which}`, key: `client_${which}_ms`, colour: "earlier-p50" },
-    { label: `earlier server ${which}`, key: `server_${which}_ms`, colour: "earlier-p95" },
-    { label: `earlier overhead ${which}`, key: `overhead_${which}_ms`, colour: "earlier-overhead" },
-  ] as const satisfies readonly EarlierLine<string>[];
+const SIDES = [
+  { label: "browser", side: "client", earlier: "earlier-p50" },
+  { label: "server", side: "server", earlier: "earlier-p95" },
+  // A line of its own, because a difference of percentiles is not a percentile of the differences.
+  { label: "overhead", side: "overhead", earlier: "earlier-overhead" },
+] as const;
+
+type Key = `${(typeof SIDES)[number]["side"]}_${Percentile}_ms`;
+
+const linesOf = (which: Percentile) =>
+  SIDES.map(({ label, side }) => ({ label: `${label} ${which}`, key: `${side}_${which}_ms` as Key, colour: side }));
+
+const earlierOf = (which: Percentile): EarlierLine<Key>[] =>
+  SIDES.map(({ label, side, earlier }) => ({
+    label: `earlier ${label} ${which}`,
+    key: `${side}_${which}_ms`,
+    colour: earlier,
+  }));
 
 /** Columns of the table. */
+const COLUMNS: { label: string; key: Key }[] = [...linesOf("p50"), ...linesOf("p95")];
 const EARLIER = [...earlierOf("p50"), ...earlierOf("p95")];
 
 function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to: number): PlotSpec {
   const { points, step_ms: step } = answer;
-  // The overhead is a line of its own, because a difference of percentiles is not a percentile of the differences.
-  const line = (who: "client" | "server" | "overhead") => ({
-    label: who,
-    colour: `--${who}`,
-    values: points.map((point) => point[`${who}_${percentile}_ms`] ?? null),
-    width: 1.75,
-  });
   return {
     times: points.map((point) => point.timestamp_ms + step / 2),
     from,
     to: Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step),
     scale: "linear",
-    lines: [...earlierLines(answer.earlier, earlierOf(percentile)), line("client"), line("server"), line("overhead")],
+    lines: [
+      ...earlierLines(answer.earlier, earlierOf(percentile)),
+      ...linesOf(percentile).map(({ label, key, colour }) => ({
+        label,
+        colour: `--${colour}`,
+        values: points.map((point) => point[key] ?? null),
+        width: 1.75,
+      })),
+    ],
     targets: [],
     isLowSample: points.map((point) => hasFewSamples(point.n)),
     volume: { streams: points.map(({ n }) => n ?? null), errors: points.map(() => 0), isRunning: false },
@@ -210,9 +213,7 @@ function readoutOf(
   return {
     heading: timeInterval(point.timestamp_ms, step_ms, today),
     values: [
-      { label: `browser ${which}`, text: columnDuration(point[`client_${which}_ms`]), colour: "client" },
-      { label: `server ${which}`, text: columnDuration(point[`server_${which}_ms`]), colour: "server" },
-      { label: `overhead ${which}`, text: columnDuration(point[`overhead_${which}_ms`]), colour: "overhead" },
+      ...linesOf(which).map(({ label, key, colour }) => ({ label, text: columnDuration(point[key]), colour })),
       ...earlierReadout(earlier?.[index], earlierOf(which), columnDuration),
       { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
     ],
@@ -224,12 +225,7 @@ function tableRows({ points, earlier }: CompareAnswer, today: number): string[][
     .map((point, at) => [
       dateTime(point.timestamp_ms, today),
       count(point.n),
-      columnDuration(point.client_p50_ms),
-      columnDuration(point.server_p50_ms),
-      columnDuration(point.overhead_p50_ms),
-      columnDuration(point.client_p95_ms),
-      columnDuration(point.server_p95_ms),
-      columnDuration(point.overhead_p95_ms),
+      ...COLUMNS.map(({ key }) => columnDuration(point[key])),
       ...(earlier ? EARLIER.map(({ key }) => columnDuration(earlier[at]?.[key])) : []),
     ])
     .reverse();
