@@ -60,7 +60,7 @@ export type Dimension = (typeof DIMENSIONS)[number] | Attribute;
     )
 }
 
-/// The rows of all tables of terms. That of metrics is none: `metrics.ts` has their labels.
+/// The rows of all tables of terms that the dashboard shows. That of metrics is none: `metrics.ts` has their labels.
 fn glossary() -> String {
     let tables = GLOSSARY.split("| term | meaning |\n| --- | --- |\n").skip(1);
     let rows =
