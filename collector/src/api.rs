@@ -2,6 +2,7 @@
 //! `docs/query-api.md`.
 
 mod abandonment;
+mod around_p95;
 mod breakdown;
 mod compare;
 mod csv;
@@ -24,6 +25,7 @@ mod markers;
 mod openapi;
 mod params;
 mod percentiles;
+mod phase_name;
 mod phases;
 mod quantile_values;
 mod query_string;

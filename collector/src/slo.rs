@@ -4,4 +4,4 @@ pub(crate) mod alert;
 pub(crate) mod error_budget;
 pub(crate) mod explain;
 pub(crate) mod verdict;
-mod words;
+pub(crate) mod words;

@@ -37,3 +37,23 @@ it("without phases nothing is stacked", () => {
   expect(stacks.every(({ parts, wait }) => parts.length === 0 && wait === null)).toBe(true);
   expect(longestOf(stacks)).toBe(1);
 });
+
+it("the streams around p95 have a bar of means", () => {
+  const around = {
+    n: 46,
+    ttft_mean_ms: 3400,
+    parts: [
+      { phase: "server_queue", mean_ms: 2100 },
+      { phase: "not_reported", mean_ms: 1300 },
+    ] as const,
+  };
+  const stack = stacksOf({ ...phases, around_p95: { ...around, parts: [...around.parts] } }).at(-1);
+  expect(stack).toEqual({
+    label: "around p95",
+    parts: [
+      { phase: "server_queue", ms: 2100 },
+      { phase: "not_reported", ms: 1300 },
+    ],
+    wait: 3400,
+  });
+});

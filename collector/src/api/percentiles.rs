@@ -154,7 +154,7 @@ pub(super) fn quantile(histogram: &Histogram, q: f64) -> Option<f64> {
     histogram.quantile(q).map(to_thousandth)
 }
 
-fn to_thousandth(value: f64) -> f64 {
+pub(super) fn to_thousandth(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 

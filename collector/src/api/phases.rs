@@ -1,21 +1,26 @@
-//! `GET /v1/phases`: percentiles of each phase of the wait, over the streams that tell it.
+//! `GET /v1/phases`: percentiles of each phase of the wait, over the streams that tell it, and the largest part of the
+//! wait around the p95.
 
 use axum::extract::State;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::around_p95::{AroundP95, MOST_IN_FILES, StreamsAroundP95};
 use super::csv::{self, Cell, Table};
 use super::params::Format;
 use super::percentiles::{Percentiles, Quantiles, relative_error};
+use super::phase_name::PhaseName;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::aggregate::metric::Metric;
+use crate::aggregate::phase::FIELDS_OF_PHASES;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::store::backend::Backend;
 use crate::store::filter::Filter;
+use crate::store::query::KeptQuery;
 
 /// Phases of the wait, over many streams. Their percentiles do not add up to those of the wait.
 #[derive(Serialize, JsonSchema)]
@@ -28,6 +33,9 @@ pub(crate) struct Phases {
     ttft: Quantiles,
     /// In the order of the wait. A phase that no stream tells has `n` 0.
     phases: Vec<Phase>,
+    /// Absent with too few streams around the p95.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    around_p95: Option<AroundP95>,
 }
 
 /// One phase, over the streams that tell it.
@@ -36,23 +44,6 @@ struct Phase {
     phase: PhaseName,
     #[serde(flatten)]
     percentiles: Percentiles,
-}
-
-/// Names of the phases.
-#[derive(Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum PhaseName {
-    Dns,
-    Connect,
-    App,
-    ModelCall,
-    ServerQueue,
-    Prefill,
-    Server,
-    Network,
-    MainThread,
-    Reasoning,
-    Paint,
 }
 
 query! {
@@ -77,9 +68,18 @@ pub(crate) async fn phases(
         let metrics = PHASES.into_iter().map(|(_, metric)| metric);
         let metrics: Vec<_> = metrics.chain(Metric::Ttft.with_censored()).collect();
         store.windows(&range.windows(&filter, None, &metrics), |_, window| stats.merge(window))?;
-        Ok(stats)
+        let mut around = match format {
+            Format::Json => StreamsAroundP95::of(stats.histogram(Metric::Ttft)),
+            Format::Csv => None,
+        };
+        if let Some(around) = &mut around {
+            let kept = range.kept_streams(&filter, FIELDS_OF_PHASES.iter().copied());
+            let kept = KeptQuery { most_in_files: MOST_IN_FILES, ..kept };
+            store.each_kept(kept, |_| {}, |stream| around.add(stream.report))?;
+        }
+        Ok((stats, around))
     };
-    let stats = state.reader.run(read).await?;
+    let (stats, around) = state.reader.run(read).await?;
     let range = range.with_kept_since(&state, needs_streams).await?;
     let of = |(phase, metric)| Phase { phase, percentiles: Percentiles::of(&stats, metric) };
     let phases = Phases {
@@ -88,6 +88,7 @@ pub(crate) async fn phases(
         streams: stats.streams(),
         ttft: Quantiles::of(&stats, Metric::Ttft),
         phases: PHASES.map(of).into(),
+        around_p95: around.and_then(StreamsAroundP95::answer),
     };
     Ok(csv::answer(format, phases))
 }

@@ -5,8 +5,12 @@ use serde_json::Value;
 
 use crate::harness::{TestCollector, close_to, stream};
 
-/// A wait of which the page tells the connection and the server its queue, both growing with `id`.
+/// A wait of one second of which the page tells the connection and the server its queue, both growing with `id`.
 fn told(id: u128) -> StreamReport {
+    told_after(id, 1_000.0)
+}
+
+fn told_after(id: u128, ttft_ms: f64) -> StreamReport {
     let ms = id as f64;
     StreamReport {
         network_timing: Some(NetworkTiming {
@@ -21,7 +25,7 @@ fn told(id: u128) -> StreamReport {
             ttft_ms: Some(300.0),
             ..ServerTiming::default()
         }),
-        ..stream(id, 1_000.0)
+        ..stream(id, ttft_ms)
     }
 }
 
@@ -66,4 +70,23 @@ async fn phases_of_a_filter_and_as_csv_are_the_same() {
     assert!(csv.contains("\"paint\",0,,,,\r\n"), "{csv}");
     let other = collector.json("/v1/phases?use_case=coding").await;
     assert_eq!((&other["streams"], &phase(&other, "dns")["n"]), (&0.into(), &0.into()));
+}
+
+#[tokio::test]
+async fn the_largest_part_of_the_slow_waits_is_a_sentence() {
+    let slow = (1..51).map(|id| told_after(id, 3_000.0));
+    let fast = (51..451).map(|id| stream(id, 200.0));
+    let collector = counted(&slow.chain(fast).collect::<Vec<_>>()).await;
+    // From windows, and from single streams.
+    for path in ["/v1/phases", "/v1/phases?visibility=!hidden"] {
+        let answer = collector.json(path).await;
+        let around = &answer["around_p95"];
+        assert_eq!((&around["largest"], &around["n"]), (&"network".into(), &50.into()), "{answer:#}");
+        let parts = around["parts"].as_array().unwrap();
+        let sum: f64 = parts.iter().filter_map(|part| part["mean_ms"].as_f64()).sum();
+        assert!((sum - 3_000.0).abs() < 0.01, "{around}");
+        assert!(around["text"].as_str().unwrap().contains("is the network: 2.6 of 3.0 s"), "{around}");
+    }
+    let few = collector.json("/v1/phases?model=none").await;
+    assert_eq!(few["around_p95"], Value::Null);
 }

@@ -90,6 +90,20 @@ export interface Alerts {
   alerts: FiringAlert[];
 }
 
+/** Mean parts of the wait for the first token, over the kept streams with a wait from the p90 to the p99. */
+export interface AroundP95 {
+  /** Absent if the difference to the second largest may be chance. */
+  largest?: PhaseName | null;
+  /** Number of these streams, at least 20. */
+  n: number;
+  /** In the order of the wait, without parts of length 0. */
+  parts: MeanPart[];
+  /** `largest` as a sentence. */
+  text?: string | null;
+  /** Their mean wait: the sum of the parts. */
+  ttft_mean_ms: number;
+}
+
 /**
  * Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all `refused` +
  * `in_flight`.
@@ -821,6 +835,12 @@ export interface Markers {
   to: number;
 }
 
+/** Mean of a part over all these streams. What a stream does not tell is in its `not_reported`. */
+export interface MeanPart {
+  mean_ms: number;
+  phase: PhaseName;
+}
+
 /** Overhead of the probe on pages with its extension `probeOverhead`, over finalized streams. */
 export interface MeanProbeOverhead {
   /** Error of `us_per_chunk` from clock resolution, with 95 % confidence. Absent if `us_per_chunk` is absent. */
@@ -905,10 +925,13 @@ export type PhaseName =
   | "network"
   | "main_thread"
   | "reasoning"
-  | "paint";
+  | "paint"
+  | "not_reported";
 
 /** Phases of the wait, over many streams. Their percentiles do not add up to those of the wait. */
 export interface Phases {
+  /** Absent with too few streams around the p95. */
+  around_p95?: AroundP95 | null;
   from: number;
   /**
    * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended

@@ -1,13 +1,11 @@
-/** The phases of the wait as the parts of two stacked bars. */
+/** The phases of the wait as the parts of stacked bars: two of percentiles, and one of the streams around the p95. */
 import type { Phase, PhaseName, Phases } from "../api/schemas";
 import { isKnown } from "../format";
 
-export type StackedPercentile = "p50" | "p95";
-
 export interface Stack {
-  percentile: StackedPercentile;
+  label: string;
   parts: { phase: PhaseName; ms: number }[];
-  /** Percentile of the whole wait. The parts rarely add up to it. */
+  /** The whole wait. Percentiles of the parts rarely add up to it, means do. */
   wait: number | null;
 }
 
@@ -17,16 +15,19 @@ export function stackedPhases(phases: readonly Phase[]): Phase[] {
   return phases.filter(({ n }) => n > 0 && n >= most / 2);
 }
 
-export function stacksOf({ phases, ttft }: Phases): Stack[] {
+export function stacksOf({ phases, ttft, around_p95: around }: Phases): Stack[] {
   const shown = stackedPhases(phases);
-  return (["p50", "p95"] as const).map((percentile) => ({
-    percentile,
+  const stacks: Stack[] = (["p50", "p95"] as const).map((percentile) => ({
+    label: percentile,
     parts: shown.flatMap((phase) => {
       const ms = phase[`${percentile}_ms`];
       return isKnown(ms) && ms > 0 ? [{ phase: phase.phase, ms }] : [];
     }),
     wait: ttft[`${percentile}_ms`] ?? null,
   }));
+  if (!around) return stacks;
+  const parts = around.parts.map(({ phase, mean_ms: ms }) => ({ phase, ms }));
+  return [...stacks, { label: "around p95", parts, wait: around.ttft_mean_ms }];
 }
 
 /** The longest of all bars and waits. */

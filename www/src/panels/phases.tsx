@@ -8,7 +8,8 @@ import { columnDuration, count, duration, humanize, plural } from "../format";
 const TITLE = "Where the wait passes";
 const MEANING = "Phases of the time to first token, each with its own percentile over the streams that tell it";
 
-const labelOf = (phase: PhaseName) => (phase === "dns" ? "DNS" : humanize(phase));
+const labelOf = (phase: PhaseName) =>
+  phase === "dns" ? "DNS" : phase === "not_reported" ? "not reported by the server" : humanize(phase);
 
 export function Phases({ result }: { result: Result<PhasesAnswer> }) {
   if (result.kind === "known") return <PhasesFigure answer={result.value} />;
@@ -24,12 +25,13 @@ function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
   const most = longestOf(stacks);
   const shown = stackedPhases(answer.phases);
   const told = answer.phases.filter(({ n }) => n > 0);
+  const names = new Set(stacks.flatMap(({ parts }) => parts.map(({ phase }) => phase)));
   return (
     <Figure
       chart="phases"
       title={TITLE}
       meaning={MEANING}
-      caption={captionOf(told.length, told.length - shown.length)}
+      caption={captionOf(told.length, told.length - shown.length, answer.around_p95)}
       table={{
         columns: ["Phase", "n", "p50", "p95", "p99"],
         rows: () =>
@@ -47,7 +49,7 @@ function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
       ) : (
         <>
           <ul class="legend">
-            {shown.map(({ phase }) => (
+            {[...names].map((phase) => (
               <li key={phase} class={`key phase-${phase}`}>
                 {labelOf(phase)}
               </li>
@@ -56,7 +58,7 @@ function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
           </ul>
           <div class="phase-stacks">
             {stacks.map((stack) => (
-              <StackedBar key={stack.percentile} stack={stack} most={most} />
+              <StackedBar key={stack.label} stack={stack} most={most} />
             ))}
           </div>
         </>
@@ -65,15 +67,15 @@ function PhasesFigure({ answer }: { answer: PhasesAnswer }) {
   );
 }
 
-function StackedBar({ stack: { percentile, parts, wait }, most }: { stack: Stack; most: number }) {
+function StackedBar({ stack: { label, parts, wait }, most }: { stack: Stack; most: number }) {
   const width = (ms: number) => `${((100 * ms) / most).toFixed(2)}%`;
   const told = parts.map(({ phase, ms }) => `${labelOf(phase)} ${duration(ms)}`);
   return (
-    <div class="phase-row" data-percentile={percentile}>
+    <div class="phase-row" data-stack={label}>
       <span>
-        {percentile} <b>{duration(wait)}</b>
+        {label} <b>{duration(wait)}</b>
       </span>
-      <div class="phase-bar" role="img" aria-label={`${percentile}: ${told.join(", ")}; whole wait ${duration(wait)}`}>
+      <div class="phase-bar" role="img" aria-label={`${label}: ${told.join(", ")}; whole wait ${duration(wait)}`}>
         {parts.map(({ phase, ms }, at) => (
           <span key={phase} class={`phase-${phase}`} style={{ width: width(ms) }} title={told[at]} />
         ))}
@@ -83,8 +85,8 @@ function StackedBar({ stack: { percentile, parts, wait }, most }: { stack: Stack
   );
 }
 
-function captionOf(told: number, left: number): string {
+function captionOf(told: number, left: number, around: PhasesAnswer["around_p95"]): string {
   if (told === 0) return "";
   const rare = left === 0 ? "" : ` ${plural(left, "phase")} of few streams: see the table.`;
-  return `Percentiles of the parts do not add up to that of the whole wait.${rare}`;
+  return `${around?.text ?? ""} Percentiles of the parts do not add up to that of the whole wait.${rare}`;
 }
