@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use beacon::Layers;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -10,8 +11,9 @@ use crate::config::Config;
 use crate::http::error::{ApiError, Reason};
 use crate::ingest::normalize::Aliases;
 use crate::ingest::site::IngestSite;
-use crate::ingest::validate::{ValidatedBatch, validate};
+use crate::ingest::validate::{ValidatedBatch, check_layers, validate};
 use crate::report::country::Country;
+use crate::report::server_fact::add_all;
 use crate::report::visit::VisitHash;
 
 /// The sites that lines may belong to.
@@ -75,6 +77,12 @@ impl LineSites {
             });
         };
         let mut batch = validate(&[b"{\"reports\":[", line, b"]}"].concat(), &[], open, no_visit)?;
+        if let Some(listed) = &hint.layers {
+            check_layers(listed)?;
+            for accepted in &mut batch.reports {
+                add_all(accepted.report.layers.get_or_insert_default(), listed);
+            }
+        }
         // Reports from `/v1/streams` contain fields that the collector added; they are not unknown fields.
         let ignored = &mut batch.discarded.ignored_fields;
         *ignored = ignored.saturating_sub(hint.added());
@@ -102,6 +110,9 @@ struct Hint<'a> {
     received_ms: Option<&'a RawValue>,
     #[serde(borrow, default)]
     country: Option<&'a RawValue>,
+    /// Facts of the backend, which no page may send.
+    #[serde(default)]
+    layers: Option<Layers>,
 }
 
 impl<'a> Hint<'a> {

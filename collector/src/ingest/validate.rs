@@ -9,8 +9,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use beacon::{
-    Field, FieldValue, Fields, MAX_MARKS, MAX_MS, MAX_REPORTS, Rule, SCHEMA_VERSION, StreamReport, Value,
-    is_attribute_value,
+    Field, FieldValue, Fields, Layers, MAX_MARKS, MAX_MS, MAX_REPORTS, Rule, SCHEMA_VERSION, StreamReport,
+    Value, is_attribute_value,
 };
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -145,6 +145,11 @@ fn parse_id(id: &str) -> Result<StreamId, Refused> {
         return Err(Refused::field("id", problem));
     }
     u128::from_str_radix(id, 16).map_err(|_| Refused::field("id", problem))
+}
+
+/// Checks the facts of the backend in a report that another collector lists.
+pub(crate) fn check_layers(layers: &Layers) -> Result<(), ApiError> {
+    check_fields(layers).map_err(|refused| refused.inside("layers").at(0))
 }
 
 /// Checks every field against its rule in the field table.

@@ -88,6 +88,30 @@ async fn the_streams_of_the_last_hour_are_in_statistics_and_kept() {
 }
 
 #[tokio::test]
+async fn an_imported_report_keeps_the_facts_of_the_backend() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let with = |n, layers: Value| {
+        let mut line = line(&stream(n, 500.0), now_ms() - 5_000, "CH");
+        line["layers"] = layers;
+        line
+    };
+    let engine = json!({ "engine": { "source": "vllm", "queue_ms": 40.0, "ttft_ms": 300.0 } });
+    let wrong = json!({ "engine": { "source": "vllm", "queue_ms": -1.0 } });
+    let output = import(&data, &[with(1, engine.clone()), with(2, wrong)]);
+    let answer = answer(&output);
+    assert_eq!((&answer["stored"], &answer["refused"]["bad_field"]), (&json!(1), &json!(1)), "{answer}");
+    let refusal = "line 2: reports[0].layers.engine.queue_ms must be a duration from 0 to 24 hours";
+    assert_eq!(answer["first_refusal"], refusal);
+
+    let collector = started(&data);
+    let listed = collector.json("/v1/streams").await["streams"][0]["layers"].clone();
+    assert_eq!((&listed["engine"], &listed["facts"]), (&engine["engine"], &json!(1)));
+    let phases = collector.json("/v1/phases").await.to_string();
+    assert!(phases.contains("\"server_queue\""), "{phases}");
+}
+
+#[tokio::test]
 async fn a_file_that_is_imported_twice_counts_once() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
