@@ -163,7 +163,8 @@ pub struct Slo {
     pub days: u32,
 }
 
-/// Timings that the backend sends. The routes are open to tokens with the scope `server_timings`.
+/// Timings that the backend sends. The routes are open to tokens with the scope `server_timings`, and on a machine of
+/// a developer without one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerTimings {
@@ -171,6 +172,8 @@ pub struct ServerTimings {
     pub wait_seconds: u32,
     /// Key of the hashes that replace the ids of responses, at least 16 bytes. Default none: the ids stay.
     pub hash_key: Option<Secret>,
+    /// A collector without sign-in takes timings that programs send to a loopback host. Default false.
+    pub without_token: bool,
 }
 
 /// How beacons are stored before the response.
@@ -348,10 +351,11 @@ pub struct Site {
 }
 
 impl Config {
-    /// Whether a token may send timings of the backend.
+    /// Whether a backend may send its timings.
     #[must_use]
     pub fn takes_server_timings(&self) -> bool {
-        self.tokens.iter().any(|token| token.scopes.contains(&Scope::ServerTimings))
+        let is_open = self.server.without_token && !self.needs_sign_in();
+        is_open || self.tokens.iter().any(|token| token.scopes.contains(&Scope::ServerTimings))
     }
 
     /// Whether readers must show who they are. Otherwise only requests to a loopback host are served.
@@ -447,7 +451,7 @@ impl Default for Ingest {
 
 impl Default for ServerTimings {
     fn default() -> Self {
-        Self { wait_seconds: 300, hash_key: None }
+        Self { wait_seconds: 300, hash_key: None, without_token: false }
     }
 }
 

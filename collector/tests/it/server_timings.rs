@@ -168,6 +168,21 @@ async fn only_tokens_with_the_scope_may_send_timings() {
 }
 
 #[tokio::test]
+async fn a_collector_without_tokens_takes_timings_if_told_so() {
+    let open = TestCollector::with(|config| config.server.without_token = true);
+    let body = json!({ "facts": [app(1, 850.0)] }).to_string();
+    let ask = async |headers: &[(&'static str, &str)]| {
+        open.ask(Method::POST, "/v1/server-timings", headers, body.clone()).await
+    };
+    let json = ("content-type", "application/json");
+    assert_eq!(ask(&[("host", "127.0.0.1:8787"), json]).await.status, 200);
+    // Neither a name that resolves to loopback nor a page of another origin may send any.
+    ask(&[("host", "rum.example"), json]).await.refused(403, "foreign_host");
+    let foreign = ("sec-fetch-site", "cross-site");
+    ask(&[("host", "127.0.0.1:8787"), json, foreign]).await.refused(403, "cross_origin");
+}
+
+#[tokio::test]
 async fn hostile_bodies_of_timings_are_refused() {
     let collector = TestCollector::with(config);
     let path = "/v1/server-timings?site=demo";

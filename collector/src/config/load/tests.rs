@@ -223,6 +223,10 @@ fn a_mistake_about_access_has_its_line_and_remedy() {
     check_lines(&tokens(&format!("{good}\nsites = ['shop']\nscopes = ['read']")), &[]);
     check_lines("[server]\nhash_key = 'short'", &["2: `server.hash_key` is shorter than 16 bytes: generate"]);
     check_lines("[server]\nwait_seconds = 0", &["2: `server.wait_seconds`"]);
+    let open = "[server]\nwithout_token = true\n";
+    check_lines(open, &[]);
+    let found = "2: `server.without_token` has no effect where readers sign in: remove it";
+    check_lines(&format!("{open}[[tokens]]\nname = 'a'\ntoken = '0123456789abcdef'"), &[found]);
 }
 
 #[test]
