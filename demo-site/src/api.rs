@@ -1,6 +1,8 @@
 //! The APIs that the scripted server speaks: their names, paths and headers. Their wire formats are in
 //! [`crate::dialect`].
 
+use std::time::Duration;
+
 /// An API of the scripted server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
@@ -69,6 +71,15 @@ impl Api {
     /// Whether a stream may contain SSE comments.
     pub(crate) const fn has_comments(self) -> bool {
         !matches!(self, Self::Ollama)
+    }
+
+    /// From the client's leaving until the engine stops generating. The gateway of chat completions checks only now
+    /// and then whether its clients are still there.
+    pub(crate) const fn stops_after(self) -> Duration {
+        match self {
+            Self::OpenaiChat => Duration::from_secs(2),
+            _ => Duration::from_millis(20),
+        }
     }
 
     /// Whether a request without a `stream` field is streamed.

@@ -26,15 +26,52 @@ pub(crate) struct Moments {
     pub wall: Duration,
     /// Current time.
     pub now_ms: f64,
-    /// Time when the request left the queue. `None` if it is not known.
+    /// Time when the app called its model. `None` if it is not known, as below.
+    pub called_ms: Option<f64>,
+    /// Time when the call reached the gateway.
+    pub gateway_ms: Option<f64>,
+    /// Time when the request reached the engine.
+    pub engine_ms: Option<f64>,
+    /// Time when the request left the engine's queue.
     pub scheduled_ms: Option<f64>,
     /// Time of the first generated text. `None` before it.
     pub first_token_ms: Option<f64>,
     /// Time of the latest generated text.
     pub last_token_ms: f64,
+    /// Tokens generated so far.
+    pub output_tokens: u64,
+}
+
+/// A place that a request passes on its way to its first token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Station {
+    /// The app calls its model.
+    ModelCall,
+    /// The call reaches the gateway.
+    Gateway,
+    /// The request reaches the engine, and waits in its queue.
+    Engine,
+    /// The request leaves the queue.
+    Scheduled,
 }
 
 impl Moments {
+    /// The request is at `station` now.
+    pub(crate) const fn pass(&mut self, station: Station, now_ms: f64) {
+        let moment = match station {
+            Station::ModelCall => &mut self.called_ms,
+            Station::Gateway => &mut self.gateway_ms,
+            Station::Engine => &mut self.engine_ms,
+            Station::Scheduled => &mut self.scheduled_ms,
+        };
+        *moment = Some(now_ms);
+    }
+
+    /// Time in the engine's queue.
+    pub(crate) fn queue_ms(&self) -> Option<f64> {
+        Some(self.scheduled_ms? - self.engine_ms.unwrap_or_default())
+    }
+
     /// Updates the times for an event with `tokens` that is created now.
     pub(crate) fn create(&mut self, now_ms: f64, wall: Duration, tokens: u32) {
         self.now_ms = now_ms;
@@ -42,6 +79,7 @@ impl Moments {
         if tokens > 0 {
             self.first_token_ms.get_or_insert(now_ms);
             self.last_token_ms = now_ms;
+            self.output_tokens += u64::from(tokens);
         }
     }
 }
@@ -109,7 +147,7 @@ impl fmt::Debug for Event {
 
 /// Comment with the server's own time to first token, to be sent right before that token.
 pub(crate) fn first_token_comment() -> Event {
-    Event::timed(|moments| match moments.scheduled_ms {
+    Event::timed(|moments| match moments.queue_ms() {
         Some(queue_ms) => comment(&obj!("ttft_ms": moments.now_ms, "queue_ms": queue_ms)),
         None => comment(&obj!("ttft_ms": moments.now_ms)),
     })

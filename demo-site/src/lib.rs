@@ -5,9 +5,11 @@
 
 mod answer;
 mod api;
+mod client;
 mod dialect;
 mod event;
 mod json;
+mod layers;
 mod llm;
 mod log;
 mod page;
@@ -20,6 +22,7 @@ mod scenario;
 mod script;
 mod site;
 mod socket;
+mod timings;
 mod traffic;
 mod upstream;
 
@@ -27,5 +30,6 @@ pub use log::Log;
 pub use page::{Page, PageError};
 pub use router::{app, serve};
 pub use site::Site;
+pub use timings::Timings;
 pub use traffic::{Delivered, History, Sent, Traffic};
 pub use upstream::{Upstream, UpstreamError};

@@ -20,6 +20,7 @@ use crate::reply::{refuse, stream_headers};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::script::plan;
 use crate::site::Site;
+use crate::timings::SiteTimings;
 
 /// One route per API, below `/llm/{scenario}`.
 pub(crate) fn routes() -> Router<Arc<Site>> {
@@ -69,7 +70,8 @@ async fn answer(
     match wanted(api, &scenario, &body) {
         Ok(model) => {
             let asked = Asked { model, body_bytes: body.len(), created: unix_seconds() };
-            scripted(&site, api, &scenario, &asked, site.log.open(api.name(), &segment, arrived))
+            let timings = site.timings_of(&headers);
+            scripted(&site, api, &scenario, &asked, site.log.open(api.name(), &segment, arrived), timings)
         }
         Err(reason) => refuse(api, StatusCode::BAD_REQUEST, reason),
     }
@@ -90,7 +92,7 @@ async fn events(
     match asked(&site, &segment, &model, 0) {
         Ok((scenario, asked)) => {
             let recorder = site.log.open("event_source", &segment, arrived);
-            scripted(&site, Api::OpenaiChat, &scenario, &asked, recorder)
+            scripted(&site, Api::OpenaiChat, &scenario, &asked, recorder, site.timings_of_page())
         }
         Err(reason) => refuse(Api::OpenaiChat, StatusCode::NOT_FOUND, &reason),
     }
@@ -124,7 +126,14 @@ fn wanted(api: Api, scenario: &Scenario, body: &[u8]) -> Result<String, &'static
     Ok(wanted.model.chars().take(MODEL_LIMIT).collect())
 }
 
-fn scripted(site: &Site, api: Api, scenario: &Scenario, asked: &Asked, recorder: Recorder) -> Response {
+fn scripted(
+    site: &Site,
+    api: Api,
+    scenario: &Scenario,
+    asked: &Asked,
+    recorder: Recorder,
+    timings: Option<SiteTimings>,
+) -> Response {
     let seed = site.seed.wrapping_add(recorder.seq());
     let plan = plan(scenario, api, asked, seed);
     let mut headers = stream_headers(recorder.seq());
@@ -135,7 +144,7 @@ fn scripted(site: &Site, api: Api, scenario: &Scenario, asked: &Asked, recorder:
     }
     let status = StatusCode::from_u16(plan.status).expect("plans hold valid statuses");
     recorder.headers(plan.status, plan.id.clone());
-    (status, headers, Body::from_stream(play(plan, recorder))).into_response()
+    (status, headers, Body::from_stream(play(plan, recorder, timings))).into_response()
 }
 
 fn unix_seconds() -> u64 {

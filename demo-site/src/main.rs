@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use demo_site::{History, Log, Page, Site, Traffic, Upstream, serve};
+use demo_site::{History, Log, Page, Site, Timings, Traffic, Upstream, serve};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -50,6 +50,9 @@ struct ServeArgs {
     /// Key for the upstream, sent as a bearer token and as `x-api-key`.
     #[arg(long, env = "LLM_RUM_UPSTREAM_KEY", hide_env_values = true)]
     upstream_key: Option<String>,
+    /// Send the timings of the scripted backend's layers to the collector, which must take them without a token.
+    #[arg(long)]
+    timings: bool,
     /// Seed: the server gives the same responses after each start with the same number, in the order of the
     /// requests.
     #[arg(long)]
@@ -108,7 +111,9 @@ async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let page = Page::new(&args.collector, &args.site, &args.model)?;
     let key = args.upstream_key.as_deref();
     let upstream = args.upstream.map(|base| Upstream::new(&base, key)).transpose()?;
-    let site = Site { log: Arc::new(Log::new()), seed: args.seed.map_or_else(seed, Ok)?, upstream, page };
+    let timings = args.timings.then(|| Timings::start(&args.collector)).transpose()?;
+    let seed = args.seed.map_or_else(seed, Ok)?;
+    let site = Site { log: Arc::new(Log::new()), seed, upstream, timings, page };
     let listener =
         TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
     println!("demo site listening on http://{}", listener.local_addr()?);

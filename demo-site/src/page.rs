@@ -81,6 +81,11 @@ impl Page {
         }
     }
 
+    /// The site that the page's streams belong to.
+    pub(crate) fn site(&self) -> &str {
+        &self.site
+    }
+
     /// `extensions` lists the extensions to load with the probe; `None` leaves the probe out.
     fn html(&self, template: &str, extensions: Option<&str>, stub: Option<&str>) -> String {
         let (collector, site) = (escaped(&self.collector), escaped(&self.site));

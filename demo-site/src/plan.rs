@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::api::Api;
-use crate::event::Event;
+use crate::event::{Event, Station};
 
 /// One scripted response.
 #[derive(Debug)]
@@ -19,6 +19,10 @@ pub(crate) struct Plan {
     pub steps: Vec<Step>,
     /// How the body ends after the last step.
     pub ending: Ending,
+    /// The engine fails before the end of its response.
+    pub fails: bool,
+    /// From the client's leaving until the engine stops generating.
+    pub stops_after: Duration,
 }
 
 /// An action at a time after the request.
@@ -33,8 +37,8 @@ pub(crate) struct Step {
 /// Action of a step.
 #[derive(Debug)]
 pub(crate) enum Act {
-    /// The request leaves the queue.
-    Schedule,
+    /// The request passes a place of the backend.
+    Pass(Station),
     /// An event is created; it waits for the next [`Act::Write`].
     Make(Event),
     /// The events since the last write go to the socket in one piece.
@@ -53,6 +57,14 @@ pub(crate) enum Ending {
 impl Plan {
     /// A stream of `steps` that ends properly, in the format of `api` and without an id inside the stream.
     pub(crate) fn stream(api: Api, steps: Vec<Step>) -> Self {
-        Self { status: 200, content_type: api.content_type(), id: None, steps, ending: Ending::Close }
+        Self {
+            status: 200,
+            content_type: api.content_type(),
+            id: None,
+            steps,
+            ending: Ending::Close,
+            fails: false,
+            stops_after: api.stops_after(),
+        }
     }
 }

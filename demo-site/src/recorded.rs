@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::api::Api;
 use crate::event::Event;
-use crate::plan::{Act, Ending, Plan, Step};
+use crate::plan::{Act, Plan, Step};
 
 /// llama.cpp's `llama-server` generating 200 tokens, one row per read of the socket.
 const TIMELINE: &str = include_str!("../../tests/fixtures/streams/llamaserver_timeline_ok.jsonl");
@@ -35,7 +35,7 @@ pub(crate) fn plan() -> Plan {
         steps.push(Step { at, act: Act::Make(Event::fixed(text).counting(tokens)) });
         steps.push(Step { at, act: Act::Write });
     }
-    Plan { status: 200, content_type: Api::OpenaiChat.content_type(), id, steps, ending: Ending::Close }
+    Plan { id, ..Plan::stream(Api::OpenaiChat, steps) }
 }
 
 fn chunks(read: &str) -> impl Iterator<Item = serde_json::Value> {

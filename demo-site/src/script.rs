@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::answer::{Answer, Asked, Random};
 use crate::api::Api;
 use crate::dialect;
-use crate::event::{Event, first_token_comment, generation_comment};
+use crate::event::{Event, Station, first_token_comment, generation_comment};
 use crate::plan::{Act, Ending, Plan, Step};
 use crate::recorded;
 use crate::scenario::{Kind, Scenario};
@@ -20,8 +20,13 @@ pub(crate) fn plan(scenario: &Scenario, api: Api, asked: &Asked, seed: u64) -> P
         Kind::Recorded => recorded::plan(),
         kind => {
             let answer = Answer::new(api, scenario, asked, &mut rng);
-            let (steps, ending) = Script { scenario, kind, answer: &answer, rng }.steps();
-            Plan { id: dialect::of(api).id(&answer), ending, ..Plan::stream(api, steps) }
+            let (steps, early) = Script { scenario, kind, answer: &answer, rng }.steps();
+            Plan {
+                id: dialect::of(api).id(&answer),
+                ending: early.unwrap_or(Ending::Close),
+                fails: early.is_some(),
+                ..Plan::stream(api, steps)
+            }
         }
     }
 }
@@ -46,29 +51,46 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    fn steps(mut self) -> (Vec<Step>, Ending) {
+    /// The steps, and the ending if the fault ends the stream early.
+    fn steps(mut self) -> (Vec<Step>, Option<Ending>) {
         let mut line = Timeline::new(self.kind == Kind::Buffered);
         self.begin(&mut line);
         match self.go_on(&mut line) {
-            Some(early) => (line.steps, early),
+            Some(early) => (line.steps, Some(early)),
             None => {
                 self.finish(&mut line);
-                (line.release(), Ending::Close)
+                (line.release(), None)
             }
         }
     }
 
-    /// The time in the queue, the opening events, and the first token with the server's time to it.
+    /// The way through the backend, the time in the queue, the opening events, and the first token with the server's
+    /// time to it.
     fn begin(&mut self, line: &mut Timeline) {
         let dialect = dialect::of(self.answer.api);
         let first = self.first_token();
         let seeded = first.mul_f64(self.rng.share() * 0.2);
-        line.now = self.scenario.pace.queue.map_or(seeded, |queue| queue.min(first));
-        line.push(Act::Schedule);
+        let queue = self.scenario.pace.queue.map_or(seeded, |queue| queue.min(first));
+        self.reach_engine(line, first - queue);
+        line.now += queue;
+        line.push(Act::Pass(Station::Scheduled));
         line.send(dialect.opening(self.answer));
         line.now = first;
         let told = self.answer.api.has_comments().then(first_token_comment);
         line.send(told.into_iter().chain([dialect.delta(self.answer, 0)]));
+    }
+
+    /// The app's own work, its call of the model, and the gateway's work: a part of the time outside the queue.
+    fn reach_engine(&mut self, line: &mut Timeline, outside: Duration) {
+        // Nothing in Ollama's stream has an id that the backend could name.
+        if dialect::of(self.answer.api).id(self.answer).is_some() {
+            for (station, most) in
+                [(Station::ModelCall, 0.15), (Station::Gateway, 0.03), (Station::Engine, 0.05)]
+            {
+                line.now += outside.mul_f64(most * self.rng.share());
+                line.push(Act::Pass(station));
+            }
+        }
     }
 
     /// The other deltas, with the scenario's fault in the middle. Returns the ending if the fault ends the

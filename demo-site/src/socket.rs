@@ -48,7 +48,7 @@ async fn tell(site: &Site, socket: &mut WebSocket, segment: &str, model: &str, b
     let seed = site.seed.wrapping_add(recorder.seq());
     let plan = plan(&scenario, Api::OpenaiChat, &asked, seed);
     recorder.headers(plan.status, plan.id.clone());
-    let body = play(plan, recorder);
+    let body = play(plan, recorder, site.timings_of_page());
     pin_mut!(body);
     let mut whole = false;
     loop {

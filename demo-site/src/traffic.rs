@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::answer::Random;
-use crate::upstream::client;
+use crate::client::client;
 pub use deliver::Delivered;
 use deliver::{Delivery, Sender};
 pub use history::History;
@@ -63,6 +63,7 @@ impl Traffic {
         let demo: Arc<str> = self.demo.trim_end_matches('/').into();
         client.get(format!("{demo}/healthz")).send().await?.error_for_status()?;
         let (reports, to_deliver) = mpsc::channel(1_024);
+        let site = self.site.clone();
         let delivery = Delivery::new(client.clone(), &self.collector, self.site);
         let delivery = tokio::spawn(delivery.run(to_deliver));
         let permits = Arc::new(Semaphore::new(self.concurrency.max(1)));
@@ -75,9 +76,10 @@ impl Traffic {
             let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
             let visit = Visit::draw(&mut random, State::NOW);
             let (client, demo, reports) = (client.clone(), Arc::clone(&demo), reports.clone());
+            let site = site.clone().unwrap_or_else(|| visit.site.to_owned());
             open.spawn(async move {
                 let from = Sender { site: visit.site, country: visit.country };
-                let report = visit.read(&client, &demo).await;
+                let report = visit.read(&client, &demo, &site).await;
                 drop(permit);
                 let outcome = report.outcome;
                 reports.send((from, report)).await.expect("the delivery reads to the end");

@@ -16,6 +16,7 @@ use reqwest::{Client, Url};
 use tracing::warn;
 
 use crate::api::Api;
+use crate::client::client;
 use crate::log::{End, Recorder};
 use crate::play::Cut;
 use crate::reply::{refuse, stream_headers};
@@ -110,16 +111,6 @@ impl Error for UpstreamError {
             _ => None,
         }
     }
-}
-
-/// An HTTP client with rustls and ring for TLS.
-///
-/// # Errors
-/// If the system's certificates cannot be read.
-pub(crate) fn client() -> reqwest::Result<Client> {
-    // A second call fails because the provider is already installed, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder().build()
 }
 
 /// Whether the request comes from this site's page, or from no page. A relay may have an API key. Any page

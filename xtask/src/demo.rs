@@ -163,7 +163,7 @@ impl Pair {
         let (collector, collector_url) = listening(&mut collector)?;
         let mut demo = program(root, "demo-site");
         demo.arg("serve").arg("--listen").arg(loopback(options.demo_port));
-        demo.args(["--collector", &collector_url, "--site", "demo"]);
+        demo.args(["--collector", &collector_url, "--site", "demo", "--timings"]);
         if let Some(upstream) = &options.upstream {
             demo.args(["--upstream", upstream]);
         }

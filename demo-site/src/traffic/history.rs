@@ -92,7 +92,7 @@ const ROLLOUT_TAKES: f64 = 10.0;
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -126,6 +126,25 @@ mod tests {
         for release in ["2.7.3", "2.8.0"] {
             assert!(lines.iter().any(|line| line["page"]["release"] == release), "{release}");
         }
+    }
+
+    #[test]
+    fn streams_with_an_id_have_all_layers() {
+        let lines = lines();
+        let with_id: Vec<_> = lines.iter().filter(|line| line["response_id"].is_string()).collect();
+        assert!(with_id.len() > 1_500, "{}", with_id.len());
+        for line in &with_id {
+            for layer in ["app", "model_call", "gateway", "engine"] {
+                assert!(line["layers"][layer]["duration_ms"].is_number(), "{layer}: {line}");
+            }
+        }
+        let engine = |line: &&&Value| line["layers"]["engine"]["tokens_after_gone"].as_u64() > Some(0);
+        let ran_on: Vec<_> = with_id.iter().filter(engine).collect();
+        assert!(!ran_on.is_empty());
+        let left = [json!("aborted"), json!("abandoned")];
+        assert!(ran_on.iter().all(|line| left.contains(&line["outcome"])), "{ran_on:?}");
+        let without = lines.iter().filter(|line| line["response_id"].is_null());
+        assert!(without.clone().count() > 0 && without.clone().all(|line| line["layers"].is_null()));
     }
 
     #[test]

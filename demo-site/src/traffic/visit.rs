@@ -10,16 +10,19 @@ use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::mix::{Departure, Visit};
+use crate::site::SITE_HEADER;
 
 impl Visit {
-    pub(super) async fn read(self, client: &Client, demo: &str) -> StreamReport {
+    /// Reads the stream as a page of `site` would.
+    pub(super) async fn read(self, client: &Client, demo: &str, site: &str) -> StreamReport {
         let began = Instant::now();
         let now = || Timestamp::from_ms(began.elapsed().as_secs_f64() * 1e3);
         let mut meter = Meter::new(self.id.as_str(), now());
         sleep(self.round_trip).await;
         let url = format!("{demo}/llm/{}{}", self.scenario, self.model.api.path());
         // A relay adds its own times for browsers only.
-        let request = client.post(url).header("sec-fetch-site", "same-origin").json(&self.body());
+        let request = client.post(url).header("sec-fetch-site", "same-origin").header(SITE_HEADER, site);
+        let request = request.json(&self.body());
         // Dropping the response closes its connection, as a page would.
         let shown = tokio::select! {
             shown = wait(&mut meter, request, now) => shown,

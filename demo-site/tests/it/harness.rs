@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use beacon::StreamReport;
-use demo_site::{Log, Page, Site, Upstream, serve};
+use demo_site::{Log, Page, Site, Timings, Upstream, serve};
 use probe_core::{End, Meter, Timestamp};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
@@ -42,19 +42,25 @@ pub(crate) struct Read {
 
 impl Demo {
     pub(crate) async fn start() -> Self {
-        Self::with_upstream(None).await
+        Self::with(None, None).await
+    }
+
+    /// Sends the timings of its layers to this collector.
+    pub(crate) async fn with_timings(collector: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self::with(None, Some(Timings::start(collector).unwrap())).await
     }
 
     pub(crate) async fn relaying(base: &str) -> Self {
-        Self::with_upstream(Some(Upstream::new(base, Some("secret")).unwrap())).await
+        Self::with(Some(Upstream::new(base, Some("secret")).unwrap()), None).await
     }
 
-    async fn with_upstream(upstream: Option<Upstream>) -> Self {
+    async fn with(upstream: Option<Upstream>, timings: Option<Timings>) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let page = Page::new("http://127.0.0.1:8787", "demo", "demo-model").unwrap();
-        let site = Site { log: Arc::new(Log::new()), seed: 1, upstream, page };
+        let site = Site { log: Arc::new(Log::new()), seed: 1, upstream, timings, page };
         let server = tokio::spawn(serve(listener, Arc::new(site)));
         Self { url: format!("http://{address}"), address, client: Client::new(), server }
     }

@@ -5,5 +5,6 @@ mod log;
 mod refusals;
 mod relay;
 mod sockets;
+mod timings;
 mod traffic;
 mod truth;

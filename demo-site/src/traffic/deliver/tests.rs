@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::upstream::client;
+use crate::client::client;
 
 /// Delivers `count` reports to a collector that responds with `answers` in turn and then with 204. Returns
 /// the result and the sizes of the batches that arrived.
