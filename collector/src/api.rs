@@ -44,6 +44,7 @@ mod summary;
 mod targets_in_view;
 mod throughput;
 mod timeseries;
+mod unread_output;
 mod use_case_status;
 mod visits;
 

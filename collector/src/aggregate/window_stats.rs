@@ -9,6 +9,7 @@ use crate::aggregate::in_flight::InFlight;
 use crate::aggregate::judgement::{Cause, Judgement};
 use crate::aggregate::metric::{METRICS, Metric, Value};
 use crate::aggregate::token_count::TokenCount;
+use crate::report::server_fact::BackendEnd;
 
 /// Sources of server timing that are counted separately; any other counts as the last.
 pub(crate) const SOURCES: [&str; 9] =
@@ -31,10 +32,20 @@ pub(crate) enum Sum {
     PaceKnown,
     /// Those of them that met it.
     WithinPace,
+    /// Streams whose backend says how they ended.
+    BackendEnds,
+    /// Those of them whose client left before the end.
+    ClientGone,
+    /// Those of them whose backend counted the tokens after that.
+    ClientGoneCounted,
+    /// Tokens by the count of the backend, of all streams whose tokens after the client's leaving are known or none.
+    BackendTokens,
+    /// Tokens after the client had left.
+    TokensAfterGone,
 }
 
 impl Sum {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Intact,
         Self::WithinSlo,
         Self::InputTokens,
@@ -43,6 +54,11 @@ impl Sum {
         Self::OutputTokenStreams,
         Self::PaceKnown,
         Self::WithinPace,
+        Self::BackendEnds,
+        Self::ClientGone,
+        Self::ClientGoneCounted,
+        Self::BackendTokens,
+        Self::TokensAfterGone,
     ];
 
     /// Its column in ClickHouse.
@@ -56,6 +72,11 @@ impl Sum {
             Self::OutputTokenStreams => "output_token_streams",
             Self::PaceKnown => "pace_known",
             Self::WithinPace => "within_pace",
+            Self::BackendEnds => "backend_ends",
+            Self::ClientGone => "client_gone",
+            Self::ClientGoneCounted => "client_gone_counted",
+            Self::BackendTokens => "backend_tokens",
+            Self::TokensAfterGone => "tokens_after_gone",
         }
     }
 }
@@ -78,7 +99,7 @@ pub(crate) struct WindowStats {
 }
 
 /// Fields of a report on which the counts and sums depend. The metrics name those that they need in addition.
-pub(crate) const FIELDS_OF_COUNTS: [&str; 15] = [
+pub(crate) const FIELDS_OF_COUNTS: [&str; 30] = [
     "outcome",
     "observed",
     "headers_ms",
@@ -94,6 +115,21 @@ pub(crate) const FIELDS_OF_COUNTS: [&str; 15] = [
     "defects",
     "server_source",
     "server_ttft_ms",
+    "layers_edge_ended",
+    "layers_edge_output_tokens",
+    "layers_edge_tokens_after_gone",
+    "layers_app_ended",
+    "layers_app_output_tokens",
+    "layers_app_tokens_after_gone",
+    "layers_model_call_ended",
+    "layers_model_call_output_tokens",
+    "layers_model_call_tokens_after_gone",
+    "layers_gateway_ended",
+    "layers_gateway_output_tokens",
+    "layers_gateway_tokens_after_gone",
+    "layers_engine_ended",
+    "layers_engine_output_tokens",
+    "layers_engine_tokens_after_gone",
 ];
 
 impl WindowStats {
@@ -108,6 +144,9 @@ impl WindowStats {
         for (defect, _) in report.defects.iter() {
             self.defects[defect as usize] += 1;
         }
+        let end = report.layers.as_ref().and_then(BackendEnd::of);
+        let gone = end.filter(|end| end.client_gone);
+        let tokens = end.and_then(|end| end.tokens);
         for sum in Sum::ALL {
             self.sums[sum as usize] += match sum {
                 Sum::Intact => report.is_intact().into(),
@@ -118,6 +157,11 @@ impl WindowStats {
                 Sum::OutputTokenStreams => report.output_tokens.is_some().into(),
                 Sum::PaceKnown => judgement.within_pace.is_some().into(),
                 Sum::WithinPace => judgement.within_pace.unwrap_or(false).into(),
+                Sum::BackendEnds => end.is_some().into(),
+                Sum::ClientGone => gone.is_some().into(),
+                Sum::ClientGoneCounted => gone.is_some_and(|end| end.tokens.is_some()).into(),
+                Sum::BackendTokens => tokens.map_or(0, |tokens| tokens.all),
+                Sum::TokensAfterGone => tokens.map_or(0, |tokens| tokens.after_gone),
             };
         }
         judgement.wait_cause.into_iter().for_each(|cause| self.wait_causes[cause as usize] += 1);
@@ -307,7 +351,11 @@ impl WindowStats {
 
     /// Builds statistics from their parts. An unknown word makes them unreadable.
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, UnreadableBlob> {
-        let sums = parts.sums.try_into().map_err(|_| UnreadableBlob)?;
+        let mut sums = parts.sums;
+        if sums.len() == SUMS_WITHOUT_BACKEND {
+            sums.resize(Sum::ALL.len(), 0);
+        }
+        let sums = sums.try_into().map_err(|_| UnreadableBlob)?;
         let in_flight = InFlight::from_minutes_before(parts.in_flight).ok_or(UnreadableBlob)?;
         let mut stats = Self { sums, in_flight, ..Self::default() };
         let causes = Cause::ALL.map(Cause::as_str);
@@ -382,6 +430,9 @@ pub(crate) struct Parts {
     pub(crate) in_flight: Vec<(usize, u64)>,
     pub(crate) histograms: Vec<(Metric, Histogram)>,
 }
+
+/// Sums of stores that did not count how the backend says that streams ended.
+const SUMS_WITHOUT_BACKEND: usize = Sum::BackendEnds as usize;
 
 /// Version of the format.
 const FORMAT_VERSION: u8 = 5;

@@ -1,4 +1,5 @@
-//! `GET /v1/abandonment`: the share of users that leave by each wait time, for any token or for visible text.
+//! `GET /v1/abandonment`: the share of users that leave by each wait time, for any token or for visible text, and what the
+//! backend generated after they had left.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -12,6 +13,8 @@ use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::schema;
 use super::state::ApiState;
+use super::unread_output::UnreadOutput;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
 use crate::stats::kaplan_meier::{CensoredWaits, CurvePoint};
@@ -37,6 +40,9 @@ pub(crate) struct Abandonment {
     failed_before: u64,
     /// Shortest wait first, at most eight points per doubling; only waits at which a stream ended waiting.
     points: Vec<Point>,
+    /// What the backend generated for clients that had left. Absent if no backend says how streams ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread_output: Option<UnreadOutput>,
 }
 
 /// A point of the curve.
@@ -74,12 +80,12 @@ pub(crate) async fn abandonment(
     let range = range.at_present(&state);
     let needs_streams = filter.needs_streams();
     let read_all = move |store: &Backend<'_>| {
-        let mut all = WindowStats::default();
         let metrics = metric.with_censored();
-        store.windows(&range.windows(&filter, None, &metrics), |_, stats| all.merge(stats))?;
-        Ok(all)
+        store.stats_by(&range.windows(&filter, None, &metrics), Dimension::Site)
     };
-    let all = state.reader.run(read_all).await?;
+    let by_site = state.reader.run(read_all).await?;
+    let mut all = WindowStats::default();
+    by_site.values().for_each(|stats| all.merge(stats));
     let range = range.with_kept_since(&state, needs_streams).await?;
     let of = |metric| all.histogram(metric);
     let (reached, abandoned, failed) = (of(metric), of(censored.abandoned), of(censored.failed));
@@ -94,6 +100,7 @@ pub(crate) async fn abandonment(
         abandoned,
         failed_before: failed,
         points: curve.into_iter().map(Point::of).collect(),
+        unread_output: UnreadOutput::of(&by_site, &all),
     };
     Ok(csv::answer(format, abandonment))
 }

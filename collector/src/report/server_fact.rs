@@ -2,7 +2,7 @@
 //! in any order with the same result.
 
 use beacon::record::Record;
-use beacon::{Fields, LayerTiming, Layers, StreamReport};
+use beacon::{Fields, LayerEnd, LayerTiming, Layers, StreamReport};
 
 /// What a layer measured of the stream whose response has this id.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,6 +108,40 @@ pub(crate) const fn has_facts(revision: u32) -> bool {
     revision & MOST_FACTS > 0
 }
 
+/// How the backend says that a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BackendEnd {
+    /// The client left before the end.
+    pub(crate) client_gone: bool,
+    /// Absent if the backend did not count them.
+    pub(crate) tokens: Option<GeneratedTokens>,
+}
+
+/// Tokens of one stream by the count of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GeneratedTokens {
+    pub(crate) all: u64,
+    /// Those after the client had left.
+    pub(crate) after_gone: u64,
+}
+
+impl BackendEnd {
+    /// `None` if no layer says how the stream ended. The innermost layer that counted tokens is the nearest to them.
+    pub(crate) fn of(layers: &Layers) -> Option<Self> {
+        let told = || Layer::ALL.into_iter().rev().filter_map(|layer| layer.of(layers));
+        told().find(|timing| timing.ended.is_some())?;
+        let client_gone = told().any(|timing| timing.ended == Some(LayerEnd::ClientGone));
+        let all = told().find_map(|timing| timing.output_tokens);
+        let after_gone = match client_gone {
+            true => told().find_map(|timing| timing.tokens_after_gone),
+            false => Some(0),
+        };
+        // Two layers may have counted differently.
+        let tokens = |(all, after_gone): (u64, u64)| GeneratedTokens { all: all.max(after_gone), after_gone };
+        Some(Self { client_gone, tokens: all.zip(after_gone).map(tokens) })
+    }
+}
+
 const FACT_BITS: u32 = 6;
 const MOST_FACTS: u32 = (1 << FACT_BITS) - 1;
 
@@ -147,6 +181,28 @@ mod tests {
             });
             prop_assert_eq!(add(&facts), add(&others));
         }
+    }
+
+    #[test]
+    fn tokens_after_the_client_left_are_known_or_absent() {
+        let timing = |ended: &str, output_tokens, tokens_after_gone| {
+            let ended = LayerEnd::from_word(ended);
+            Some(LayerTiming { ended, output_tokens, tokens_after_gone, ..LayerTiming::default() })
+        };
+        let of = |app, engine| BackendEnd::of(&Layers { app, engine, ..Layers::default() });
+        let end = |client_gone, tokens: Option<(u64, u64)>| {
+            let tokens = tokens.map(|(all, after_gone)| GeneratedTokens { all, after_gone });
+            Some(BackendEnd { client_gone, tokens })
+        };
+        assert_eq!(of(timing("", Some(5), None), None), None);
+        assert_eq!(of(timing("complete", None, None), None), end(false, None));
+        assert_eq!(of(timing("complete", Some(9), None), None), end(false, Some((9, 0))));
+        assert_eq!(of(timing("client_gone", Some(9), None), None), end(true, None), "not counted is not 0");
+        assert_eq!(of(timing("client_gone", Some(9), Some(0)), None), end(true, Some((9, 0))));
+        let engine = timing("complete", Some(20), None);
+        assert_eq!(of(timing("client_gone", Some(9), Some(4)), engine.clone()), end(true, Some((20, 4))));
+        let engine = timing("client_gone", Some(20), Some(11));
+        assert_eq!(of(timing("client_gone", Some(9), Some(4)), engine), end(true, Some((20, 11))));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
-use beacon::StreamReport;
+use beacon::{Outcome, StreamReport};
 use collector::{Config, Scope, Site};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -144,6 +144,42 @@ async fn the_wait_is_split_between_the_layers() {
             assert!(found["n"] == 40 && close_to(&found["p50_ms"], p50_ms), "{path}: {found}");
         }
     }
+}
+
+#[tokio::test]
+async fn output_after_the_client_left_counts_by_site() {
+    let collector = TestCollector::with(config);
+    let without = until(&collector, "/v1/abandonment", |answer| answer["at_risk"] == 0).await;
+    assert_eq!(without["unread_output"], Value::Null, "no backend says how streams ended");
+
+    let left = |id| StreamReport { outcome: Outcome::Aborted, ..with_response(id) };
+    collector.report(&[with_response(1), left(2), left(3), left(4), with_response(5)]).await;
+    let ended = |id: u32, ended: &str, output: Value, after: Value| {
+        json!({ "id": format!("chatcmpl-{id}"), "layer": "engine", "source": "vllm", "ended": ended,
+            "output_tokens": output, "tokens_after_gone": after })
+    };
+    // The backend of the fourth did not count what came after, and that of the fifth says nothing.
+    sent(
+        &collector,
+        &json!([
+            ended(1, "complete", json!(600), Value::Null),
+            ended(2, "client_gone", json!(400), json!(300)),
+            ended(3, "client_gone", json!(100), json!(0)),
+            ended(4, "client_gone", json!(50), Value::Null),
+        ]),
+    )
+    .await;
+    let counts = json!({ "users_left": 3, "backend_ends": 4, "client_gone": 3, "client_gone_counted": 2,
+        "output_tokens": 1_100, "tokens_after_gone": 300, "share": 300.0 / 1_100.0 });
+    let mut of_site = counts.clone();
+    of_site["site"] = json!("demo");
+    let mut expected = counts;
+    expected["sites"] = json!([of_site]);
+    for path in ["/v1/abandonment", "/v1/abandonment?outcome=aborted&outcome=complete"] {
+        until(&collector, path, |answer| answer["unread_output"] == expected).await;
+    }
+    let of_shop = until(&collector, "/v1/abandonment?site=shop", |answer| answer["at_risk"] == 0).await;
+    assert_eq!(of_shop["unread_output"], Value::Null);
 }
 
 #[tokio::test]

@@ -25,6 +25,8 @@ export interface Abandonment {
   /** Maximum relative error of the waits. */
   relative_error: number;
   to: number;
+  /** What the backend generated for clients that had left. Absent if no backend says how streams ended. */
+  unread_output?: UnreadOutput | null;
 }
 
 /** A point of the curve. */
@@ -1687,6 +1689,50 @@ export interface UnchangedStream {
   /** Position in the page, from 0. */
   index: number;
   rev: number;
+}
+
+/** Output after the clients had left, of all sites and of each. */
+export interface UnreadOutput {
+  /** Streams whose backend says how they ended. */
+  backend_ends: number;
+  /** Those of them whose client left before the end. */
+  client_gone: number;
+  /** Those of them whose backend counted the tokens after that. */
+  client_gone_counted: number;
+  /**
+   * Output tokens by the backend's count. Streams whose client left are included only if the tokens after that are
+   * counted.
+   */
+  output_tokens: number;
+  /** Share of the tokens that were generated after the client had left. Absent if no tokens are counted. */
+  share?: number | null;
+  /** Sites whose backend says how streams ended, by name. */
+  sites: UnreadOutputOfSite[];
+  /** Those of them that were generated after the client had left. */
+  tokens_after_gone: number;
+  /** Streams that their users ended, by the browser. */
+  users_left: number;
+}
+
+export interface UnreadOutputOfSite {
+  /** Streams whose backend says how they ended. */
+  backend_ends: number;
+  /** Those of them whose client left before the end. */
+  client_gone: number;
+  /** Those of them whose backend counted the tokens after that. */
+  client_gone_counted: number;
+  /**
+   * Output tokens by the backend's count. Streams whose client left are included only if the tokens after that are
+   * counted.
+   */
+  output_tokens: number;
+  /** Share of the tokens that were generated after the client had left. Absent if no tokens are counted. */
+  share?: number | null;
+  site: string;
+  /** Those of them that were generated after the client had left. */
+  tokens_after_gone: number;
+  /** Streams that their users ended, by the browser. */
+  users_left: number;
 }
 
 export type Up = "both" | "latency" | "errors" | "neither";

@@ -84,6 +84,24 @@ fn sources_of_another_version_count_as_other() {
 }
 
 #[test]
+fn statistics_without_sums_of_the_backend_have_none() {
+    let stored = |sums| Stored {
+        outcomes: Vec::new(),
+        defects: Vec::new(),
+        sources: Vec::new(),
+        wait_causes: Vec::new(),
+        pace_causes: Vec::new(),
+        sums,
+        in_flight: Vec::new(),
+        histograms: Vec::new(),
+    };
+    let decode = |sums| WindowStats::decode(&blob_encoding::encode(FORMAT_VERSION, &stored(sums)));
+    let stats = decode((1..=8).collect()).unwrap();
+    assert_eq!((stats.sum(Sum::WithinPace), stats.sum(Sum::BackendEnds)), (8, 0));
+    assert_eq!(decode((1..=9).collect()), Err(UnreadableBlob));
+}
+
+#[test]
 fn a_retracted_report_leaves_the_others() {
     let mut stats = of(&[report(100.0), report(2_500.0)]);
     assert!(stats.retract(&report(100.0), Judgement::WITHIN_SLO, RECEIVED_MS));
