@@ -1,4 +1,5 @@
-// The `openai` package. Its clients keep the fetch that they find when they are made: the probe goes first.
+// The `openai` package. Its clients keep the fetch that they find when they are made, and those of 4.x the one that they
+// find when the package is imported: the probe goes first.
 import OpenAI from "openai";
 
 export async function openai(base, prompt, write) {
