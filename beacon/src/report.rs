@@ -267,6 +267,8 @@ fields! {
             tokens_after_gone: Option<u64> = 10, Rule::Count(MAX_TOKENS), LAYER;
             /// The answer came from a cache of the layer.
             cached: bool = 11, Rule::Flag, LAYER;
+            /// Id of the trace in which the layer recorded the work.
+            trace_id: Option<Cow<'static, str>> = 12, Rule::Id, LAYER;
         }
     }
 }

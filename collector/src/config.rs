@@ -6,6 +6,7 @@ pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod filters;
 mod hints;
+pub(crate) mod link_template;
 pub(crate) mod load;
 pub(crate) mod model_name;
 pub(crate) mod notify;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Deserializer};
 
 use engine::Engine;
 use filters::Filters;
+use link_template::LinkTemplate;
 use notify::Notify;
 use origin::Origin;
 use proxy::Proxy;
@@ -348,6 +350,9 @@ pub struct Site {
     /// Targets by use case, which override the common ones.
     #[serde(default)]
     pub targets: BTreeMap<String, OwnTargets>,
+    /// Addresses of a stream in other tools, such as of its trace, by the name that the dashboard shows.
+    #[serde(default)]
+    pub links: BTreeMap<String, LinkTemplate>,
 }
 
 impl Config {
@@ -415,6 +420,7 @@ impl Default for Config {
                 attributes: Vec::new(),
                 filters: Filters::none(),
                 targets: BTreeMap::new(),
+                links: BTreeMap::new(),
             }],
             models: BTreeMap::new(),
             targets: BTreeMap::new(),

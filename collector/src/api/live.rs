@@ -134,6 +134,7 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
         before: SeqNo::MAX,
         limit: SHOWN,
     };
+    let sites = state.config.sites.clone();
     let take = move |store: &Backend<'_>| {
         let waits = |store: &Backend<'_>| {
             let mut stats = WindowStats::default();
@@ -145,7 +146,7 @@ async fn snapshot(state: &ApiState, filter: &Filter) -> Result<Snapshot, ApiErro
             |store| store.both(waits, |store| store.recent(&filter, (ENDED_MS, now_ms))),
             |store| store.both(|store| store.newest(&asked), |store| store.open_streams(&filter)),
         )?;
-        let raw = newest.streams.iter().map(|stream| RawValue::from_string(object(stream)));
+        let raw = newest.streams.iter().map(|stream| RawValue::from_string(object(stream, &sites)));
         Ok(Snapshot {
             timestamp_ms: now_ms,
             scope: if store.is_cluster() { Scope::Cluster } else { Scope::Collector },

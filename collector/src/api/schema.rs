@@ -46,6 +46,10 @@ fn stored_report() -> Value {
         json!({ "type": "integer", "description": "When the report arrived." });
     schema["properties"]["country"] =
         json!({ "type": "string", "description": "`unknown` if it is not known." });
+    schema["properties"]["links"] = json!({
+        "type": "object", "additionalProperties": { "type": "string" },
+        "description": "Addresses of the stream in other tools, by the names in the site's `links`.",
+    });
     for added in ["site", "received_ms", "country"] {
         schema["required"].as_array_mut().expect("a list of names").push(added.into());
     }

@@ -1,10 +1,13 @@
 //! `GET /v1/streams` and `GET /v1/streams/{id}`: stored reports with their arrival time and country.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use beacon::StreamReport;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,8 +20,11 @@ use super::schema;
 use super::state::ApiState;
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::SampleKind;
+use crate::config::Site;
+use crate::config::link_template::LinkTemplate;
 use crate::http::access_control::Access;
 use crate::http::error::{ApiError, Reason};
+use crate::report::server_fact::trace_id;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::{SamplesQuery, StoredStream, StreamsQuery};
@@ -61,7 +67,10 @@ pub(crate) async fn streams(
         .partition(|(_, stream)| since_ms.is_none_or(|since_ms| stream.received_ms >= since_ms));
     let unchanged = unchanged.into_iter().map(|(index, stream)| Unchanged::of(index, stream));
     let answer = StreamPage {
-        streams: changed.into_iter().map(|(_, stream)| raw(stream)).collect::<Result<_, _>>()?,
+        streams: changed
+            .into_iter()
+            .map(|(_, stream)| raw(stream, &state.config.sites))
+            .collect::<Result<_, _>>()?,
         unchanged: since_ms.is_some().then(|| unchanged.collect::<Result<_, _>>()).transpose()?,
         next: page.next.map(|place| place.to_string()),
     };
@@ -126,17 +135,35 @@ pub(crate) async fn stream(
     let well_formed = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = well_formed.then(|| u128::from_str_radix(&id, 16).ok()).flatten().ok_or_else(unknown)?;
     let found = state.reader.run(move |store| store.one(&Filter::of_sites(sites), id)).await?;
-    let stream = found.as_ref().map(object).ok_or_else(unknown)?;
+    let stream = found.map(|found| object(&found, &state.config.sites)).ok_or_else(unknown)?;
     Ok(([(CONTENT_TYPE, "application/json")], stream).into_response())
 }
 
-fn raw(stream: &StoredStream) -> Result<Box<RawValue>, StoreError> {
-    Ok(RawValue::from_string(object(stream))?)
+fn raw(stream: &StoredStream, sites: &[Site]) -> Result<Box<RawValue>, StoreError> {
+    Ok(RawValue::from_string(object(stream, sites))?)
 }
 
-/// The stored report is a JSON object: more fields go before its closing brace.
-pub(super) fn object(stream: &StoredStream) -> String {
+/// The stored report is a JSON object: more fields go before its closing brace. `sites` have templates of links.
+pub(super) fn object(stream: &StoredStream, sites: &[Site]) -> String {
     let fields = &stream.json[..stream.json.len() - 1];
+    let links = links_json(stream, sites).unwrap_or_default();
     // The country needs no escaping: it is two letters, `unknown` or `other`.
-    format!("{fields},\"received_ms\":{},\"country\":\"{}\"}}", stream.received_ms, stream.country)
+    format!("{fields},\"received_ms\":{},\"country\":\"{}\"{links}}}", stream.received_ms, stream.country)
+}
+
+/// The addresses of the stream in other tools, as a further field. `None` without any.
+fn links_json(stream: &StoredStream, sites: &[Site]) -> Option<String> {
+    if sites.iter().all(|site| site.links.is_empty()) {
+        return None;
+    }
+    let report: StreamReport = serde_json::from_str(&stream.json).ok()?;
+    let site = sites.iter().find(|site| report.site.as_deref() == Some(site.name.as_str()))?;
+    let ids = [
+        ("trace_id", report.layers.as_ref().and_then(trace_id)),
+        ("response_id", report.response_id.as_deref()),
+        ("stream_id", Some(report.id.as_str())),
+    ];
+    let filled = |(name, template): (&String, &LinkTemplate)| Some((name.clone(), template.filled(&ids)?));
+    let links: BTreeMap<_, _> = site.links.iter().filter_map(filled).collect();
+    (!links.is_empty()).then(|| format!(",\"links\":{}", json!(links)))
 }

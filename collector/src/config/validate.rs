@@ -336,6 +336,15 @@ fn check_site<'a>(
         let remedy = "write up to 32 small letters, digits and `_`, with a letter first";
         found.add(format!("{at}.attributes"), format!("contains `{key}`, which is no key"), remedy);
     }
+    for (name, template) in &site.links {
+        let at = format!("{at}.links.{name}");
+        if site.links.len() > MOST_LINKS || name.is_empty() || name.len() > LONGEST_LINK_NAME {
+            let problem = "is one of more than 5, or has a name that is empty or over 32 bytes";
+            found.add(at, problem, "remove it, or shorten its name");
+        } else if let Some(problem) = template.problem() {
+            found.add(at, problem, "write `https://…` with `{trace_id}`, `{response_id}` or `{stream_id}`");
+        }
+    }
     if site.filters.own_tests.iter().any(String::is_empty) {
         let problem = "contains an empty text, which is part of every user agent";
         found.add(format!("{at}.filters.own_tests"), problem, "write a part of the user agent of your tests");
@@ -351,6 +360,8 @@ fn is_http(url: &str) -> bool {
 }
 
 /// Each has a thread of its own.
+const MOST_LINKS: usize = 5;
+const LONGEST_LINK_NAME: usize = 32;
 const MOST_ENGINES: usize = 20;
 
 /// Far above the number of files that a process may open, and below the maximum of a semaphore.

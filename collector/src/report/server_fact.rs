@@ -62,6 +62,11 @@ impl Layer {
     }
 }
 
+/// The trace of the outermost layer that names one.
+pub(crate) fn trace_id(layers: &Layers) -> Option<&str> {
+    Layer::ALL.into_iter().find_map(|layer| layer.of(layers)?.trace_id.as_deref())
+}
+
 /// Adds the timing of a layer. Of two for the same layer, the one that says more stays, so that their order does not
 /// matter. Whether anything changed.
 pub(crate) fn add_timing(layers: &mut Layers, layer: Layer, timing: &LayerTiming) -> bool {

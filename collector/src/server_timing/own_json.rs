@@ -40,6 +40,9 @@ pub(crate) struct Fact<'a> {
     tokens_after_gone: Option<u64>,
     #[serde(default)]
     cached: bool,
+    /// Id of the trace: 32 hexadecimal digits in small letters.
+    #[serde(borrow)]
+    trace_id: Option<Cow<'a, str>>,
 }
 
 /// Reads a body of facts about streams of this site.
@@ -89,6 +92,7 @@ impl Fact<'_> {
             ended: self.ended.map(end).transpose()?,
             tokens_after_gone: self.tokens_after_gone,
             cached: self.cached,
+            trace_id: self.trace_id.map(|id| Cow::Owned(id.into_owned())),
         };
         checked(site, &self.id, layer, timing)
     }

@@ -69,6 +69,7 @@ pub(crate) fn checked(
     if !NameShape::MODEL.fits(response_id.as_bytes()) {
         return Err(Invalid::new("id", "is not the id of a response"));
     }
+    let has_trace = timing.trace_id.is_some();
     let mut checked = Ok(());
     let mut values = 0;
     timing.visit(&mut |field, value| {
@@ -78,7 +79,8 @@ pub(crate) fn checked(
         }
     });
     checked?;
-    if values < 2 {
+    // The source, and a trace, say nothing of time.
+    if values < 2 + usize::from(has_trace) {
         return Err(Invalid::new("", "has no time and no count"));
     }
     Ok(ServerFact { site: site.to_owned(), response_id: response_id.to_owned(), layer, timing })
@@ -95,8 +97,16 @@ fn check(field: &'static Field, value: Value<'_>) -> Result<(), Invalid> {
         (Rule::Name(shape), Value::Text(text)) if !shape.fits(text.as_bytes()) => {
             Err(Invalid::new(field.name, "is not a valid name"))
         }
+        (Rule::Id, Value::Text(text)) if !is_trace_id(text) => {
+            Err(Invalid::new(field.name, "must be 32 hexadecimal digits"))
+        }
         _ => Ok(()),
     }
+}
+
+/// Whether it is the id of a trace as W3C writes it.
+pub(crate) fn is_trace_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// More than any of the known senders packs into one request.

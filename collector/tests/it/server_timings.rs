@@ -219,6 +219,34 @@ async fn a_collector_without_tokens_takes_timings_if_told_so() {
 }
 
 #[tokio::test]
+async fn a_stream_links_to_its_trace_in_other_tools() {
+    let collector = TestCollector::with(|changed| {
+        config(changed);
+        let links = json!({
+            "trace": "https://tempo.example/{trace_id}", "replay": "https://log.example/?id={response_id}"
+        });
+        changed.sites[0].links = serde_json::from_value(links).unwrap();
+    });
+    collector.report(&[with_response(1), with_response(2)]).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let mut traced = app(1, 850.0);
+    traced["trace_id"] = trace.into();
+    sent(&collector, &json!([traced, app(2, 860.0)])).await;
+    let of_first = format!("/v1/streams/{:032x}", 1);
+    let stream = until(&collector, &of_first, |stream| stream["layers"]["app"]["trace_id"] == trace).await;
+    let expected = json!({
+        "trace": format!("https://tempo.example/{trace}"), "replay": "https://log.example/?id=chatcmpl-1"
+    });
+    assert_eq!(stream["links"], expected);
+    // Without a trace there is no link to one.
+    let second = get(&collector, &format!("/v1/streams/{:032x}", 2)).await;
+    let second: Value = serde_json::from_str(&second).unwrap();
+    assert_eq!(second["links"], json!({ "replay": "https://log.example/?id=chatcmpl-2" }));
+    traced["trace_id"] = "the prompt".into();
+    assert_eq!(sent(&collector, &json!([traced])).await["refused"], 1);
+}
+
+#[tokio::test]
 async fn hostile_bodies_of_timings_are_refused() {
     let collector = TestCollector::with(config);
     let path = "/v1/server-timings?site=demo";

@@ -465,6 +465,8 @@ export interface Fact {
   /** The moment from which `ttft_ms` counts: `arrival`, `scheduled` or `prefill`. */
   starts_from?: string | null;
   tokens_after_gone?: number | null;
+  /** Id of the trace: 32 hexadecimal digits in small letters. */
+  trace_id?: string | null;
   ttft_ms?: number | null;
 }
 
@@ -1237,6 +1239,8 @@ export interface StreamReport {
       starts_from?: "arrival" | "scheduled" | "prefill";
       /** Tokens that were generated after the client had left. */
       tokens_after_gone?: number;
+      /** Id of the trace in which the layer recorded the work. */
+      trace_id?: string;
       /** Time to first token. */
       ttft_ms?: number;
     };
@@ -1262,6 +1266,8 @@ export interface StreamReport {
       starts_from?: "arrival" | "scheduled" | "prefill";
       /** Tokens that were generated after the client had left. */
       tokens_after_gone?: number;
+      /** Id of the trace in which the layer recorded the work. */
+      trace_id?: string;
       /** Time to first token. */
       ttft_ms?: number;
     };
@@ -1287,6 +1293,8 @@ export interface StreamReport {
       starts_from?: "arrival" | "scheduled" | "prefill";
       /** Tokens that were generated after the client had left. */
       tokens_after_gone?: number;
+      /** Id of the trace in which the layer recorded the work. */
+      trace_id?: string;
       /** Time to first token. */
       ttft_ms?: number;
     };
@@ -1314,6 +1322,8 @@ export interface StreamReport {
       starts_from?: "arrival" | "scheduled" | "prefill";
       /** Tokens that were generated after the client had left. */
       tokens_after_gone?: number;
+      /** Id of the trace in which the layer recorded the work. */
+      trace_id?: string;
       /** Time to first token. */
       ttft_ms?: number;
     };
@@ -1339,10 +1349,14 @@ export interface StreamReport {
       starts_from?: "arrival" | "scheduled" | "prefill";
       /** Tokens that were generated after the client had left. */
       tokens_after_gone?: number;
+      /** Id of the trace in which the layer recorded the work. */
+      trace_id?: string;
       /** Time to first token. */
       ttft_ms?: number;
     };
   };
+  /** Addresses of the stream in other tools, by the names in the site's `links`. */
+  links?: Record<string, string>;
   /** Longest time between two reads with generated text. Absent until two have come. */
   longest_gap_ms?: number;
   /** Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`. */

@@ -82,7 +82,11 @@ impl Format {
                 .map_err(io::Error::other),
             Self::Ndjson(lines) => {
                 let json = serde_json::to_string(report)?;
-                writeln!(lines, "{}", object(&StoredStream { json, received_ms, country: country.clone() }))
+                writeln!(
+                    lines,
+                    "{}",
+                    object(&StoredStream { json, received_ms, country: country.clone() }, &[])
+                )
             }
         }
     }

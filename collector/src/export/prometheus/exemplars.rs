@@ -9,6 +9,7 @@ use crate::aggregate::cumulative_stats::bucket_of;
 use crate::aggregate::metric::{Metric, MetricDefinition, exported};
 use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::series::Series;
+use crate::report::server_fact::trace_id;
 use crate::store::query::StoredStream;
 
 /// The newest stream of each bucket that has a recent stream.
@@ -47,7 +48,12 @@ impl Exemplars {
         for (definition, edges) in edges {
             let Some(value) = definition.value(report) else { continue };
             let value = definition.unit.to_export(value);
-            let exemplar = || Exemplar { stream_id: report.id.clone(), value, received_ms };
+            let exemplar = || Exemplar {
+                stream_id: report.id.clone(),
+                trace_id: report.layers.as_ref().and_then(trace_id).map(str::to_owned),
+                value,
+                received_ms,
+            };
             let at = (definition.metric, bucket_of(edges, value));
             of_series.entry(at).or_insert_with(exemplar);
         }

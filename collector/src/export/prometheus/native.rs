@@ -9,6 +9,8 @@ use crate::aggregate::cumulative_stats::{Buckets, NATIVE_SCHEMA};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Exemplar {
     pub(super) stream_id: String,
+    /// The stream's trace on the server, where a layer named it.
+    pub(super) trace_id: Option<String>,
     /// In the exported unit.
     pub(super) value: f64,
     pub(super) received_ms: i64,
@@ -46,12 +48,16 @@ pub(super) fn add_native(histogram: &mut Histogram, buckets: &Buckets) {
 /// Adds an exemplar to a classic bucket. Prometheus also takes the exemplars of a native histogram from
 /// there.
 pub(super) fn add_exemplar(bucket: &mut Bucket, exemplar: &Exemplar) {
-    let (mut label, mut time, mut message) = (Vec::new(), Vec::new(), Vec::new());
-    bytes_field(&mut label, 1, b"stream_id");
-    bytes_field(&mut label, 2, exemplar.stream_id.as_bytes());
+    let (mut time, mut message) = (Vec::new(), Vec::new());
+    let trace = exemplar.trace_id.as_deref().map(|id| ("trace_id", id));
+    for (name, id) in [("stream_id", exemplar.stream_id.as_str())].into_iter().chain(trace) {
+        let mut label = Vec::new();
+        bytes_field(&mut label, 1, name.as_bytes());
+        bytes_field(&mut label, 2, id.as_bytes());
+        bytes_field(&mut message, 1, &label);
+    }
     varint_field(&mut time, 1, exemplar.received_ms.div_euclid(1_000).cast_unsigned());
     varint_field(&mut time, 2, exemplar.received_ms.rem_euclid(1_000).cast_unsigned() * 1_000_000);
-    bytes_field(&mut message, 1, &label);
     varint(&mut message, 2 << 3 | FIXED64);
     message.extend_from_slice(&exemplar.value.to_le_bytes());
     bytes_field(&mut message, 3, &time);

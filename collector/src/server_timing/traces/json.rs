@@ -26,6 +26,8 @@ struct Scope<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SpanHead<'a> {
+    #[serde(borrow, default)]
+    trace_id: Cow<'a, str>,
     #[serde(borrow)]
     start_time_unix_nano: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -95,6 +97,9 @@ fn items(object: &RawValue, key: &str, each: &mut dyn FnMut(&RawValue)) {
 fn decoded(span: &RawValue, scope: String) -> Span {
     let mut decoded = Span { scope, ..Span::default() };
     if let Ok(head) = serde_json::from_str::<SpanHead<'_>>(span.get()) {
+        if head.trace_id.len() <= LONGEST_TEXT {
+            decoded.trace_id = head.trace_id.to_ascii_lowercase();
+        }
         decoded.start_ns = whole(head.start_time_unix_nano).unwrap_or_default();
         decoded.end_ns = whole(head.end_time_unix_nano).unwrap_or_default();
         let code = head.status.and_then(|status| status.code);

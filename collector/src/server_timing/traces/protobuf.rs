@@ -17,6 +17,8 @@ struct Scope {
 /// The fields of a span that are no lists.
 #[derive(Clone, PartialEq, Message)]
 struct SpanHead {
+    #[prost(bytes = "bytes", tag = "1")]
+    trace_id: Bytes,
     #[prost(fixed64, tag = "7")]
     start_ns: u64,
     #[prost(fixed64, tag = "8")]
@@ -129,9 +131,12 @@ pub(crate) fn answer(rejected: u64, message: Option<String>) -> Vec<u8> {
 }
 
 fn decoded(bytes: &Bytes, scope: String) -> Result<Span, DecodeError> {
-    let SpanHead { start_ns, end_ns, status } = SpanHead::decode(bytes.clone())?;
+    let SpanHead { trace_id, start_ns, end_ns, status } = SpanHead::decode(bytes.clone())?;
+    // Sixteen bytes are an id, anything else is none.
+    let trace_id = <[u8; 16]>::try_from(&trace_id[..]).map(u128::from_be_bytes);
+    let trace_id = trace_id.map(|id| format!("{id:032x}")).unwrap_or_default();
     let failed = status.is_some_and(|status| status.code == STATUS_ERROR);
-    let mut span = Span { scope, start_ns, end_ns, failed, ..Span::default() };
+    let mut span = Span { scope, trace_id, start_ns, end_ns, failed, ..Span::default() };
     each_message(bytes, ATTRIBUTES, &mut |attribute| {
         let KeyValue { key, value } = KeyValue::decode(attribute)?;
         if let Some(attribute) = str::from_utf8(&key).ok().and_then(known) {

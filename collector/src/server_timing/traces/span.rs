@@ -3,13 +3,15 @@
 use beacon::{LayerEnd, LayerTiming, NameShape, ServerStart};
 
 use crate::report::server_fact::{Layer, ServerFact};
-use crate::server_timing::received_fact::{Invalid, checked};
+use crate::server_timing::received_fact::{Invalid, checked, is_trace_id};
 
 /// A span with the attributes that say something about a stream.
 #[derive(Debug, Default)]
 pub(super) struct Span {
     /// Name of the library that made it.
     pub(super) scope: String,
+    /// 32 hexadecimal digits, unless the sender wrote something else.
+    pub(super) trace_id: String,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
     pub(super) failed: bool,
@@ -125,6 +127,7 @@ impl Span {
             duration_ms: seconds(Meaning::EngineEndToEnd).or_else(|| span_ms(self.end_ns)),
             output_tokens: tokens.map(|tokens| tokens as u64),
             ended: self.failed.then_some(LayerEnd::Error),
+            trace_id: is_trace_id(&self.trace_id).then(|| self.trace_id.clone().into()),
             ..LayerTiming::default()
         };
         Some(checked(site, id, layer, timing))
