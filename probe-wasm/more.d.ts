@@ -64,6 +64,12 @@ export function arrivals(): Extension;
 export function marks(): Extension;
 
 /**
+ * Reports failed requests of LLM clients that do not say that they ask for a stream, such as `useChat`: by a route that
+ * has streamed text before, or by the shape of their JSON body. Requests that succeed are measured as without it.
+ */
+export function failures(): Extension;
+
+/**
  * Adds `visit`, a random number of the tab, which the extension stores in `sessionStorage`. The collector counts visits
  * with a bad stream by it, and keeps only a hash. It draws the number with the first report that is sent, so never
  * without consent.

@@ -1,14 +1,14 @@
 // How an app uses the package, for the compiler alone: what must compile, and what must not.
 
 import { start, type Probe, type StreamReport } from "../llm-rum.js";
-import { eventSource, marks, networkTiming, paint, probeOverhead, webSocket, xhr } from "../more.js";
+import { eventSource, failures, marks, networkTiming, paint, probeOverhead, webSocket, xhr } from "../more.js";
 
 const probe: Probe = start({ collector: "https://rum.example", site: "pk_live_1", useCase: "chat" });
 
 const stop: () => void = probe.onFirstToken(({ ttft_ms, open }: StreamReport) => [ttft_ms?.toFixed(), open]);
 probe.onStreamEnd((report) => report.outcome === "complete" && report.gaps?.counts.length);
 probe.use(eventSource(), xhr({ isStream: (url) => url.endsWith("/chat") })).use(webSocket({ isStream: () => true }));
-const unwatch: () => void = probe.use(paint(), networkTiming(), probeOverhead()).watchOutput(document.body);
+const unwatch: () => void = probe.use(paint(), failures(), networkTiming(), probeOverhead()).watchOutput(document.body);
 const watched: typeof fetch = probe.wrapFetch(fetch);
 start({ collector: "", site: "", sampleRate: 0.1, consent: "pending", respectSignals: false, wasmIntegrity: "sha256-x" });
 start({ collector: "", site: "", beforeSend: (report) => (report.page?.route === "/admin" ? null : report) });

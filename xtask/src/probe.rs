@@ -301,12 +301,13 @@ const BESIDE_THE_FACADE: [&str; 2] =
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
-pub(crate) const EXTENSIONS: [(&str, &str, u64); 10] = [
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 11] = [
     ("eventSource", "event-source.js", 1_150),
     ("xhr", "xhr.js", 1_550),
     ("webSocket", "web-socket.js", 1_280),
     ("paint", "paint.js", 1_800),
     ("networkTiming", "network-timing.js", 1_250),
+    ("failures", "failures.js", 900),
     ("lastWord", "fetch-later.js", 400),
     ("arrivals", "arrivals.js", 480),
     ("marks", "marks.js", 520),

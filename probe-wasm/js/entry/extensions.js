@@ -2,6 +2,7 @@
 
 export { arrivals } from "../extensions/arrivals.js";
 export { eventSource } from "../extensions/event-source.js";
+export { failures } from "../extensions/failures.js";
 export { lastWord } from "../extensions/fetch-later.js";
 export { marks } from "../extensions/marks.js";
 export { networkTiming } from "../extensions/network-timing.js";

@@ -11,6 +11,7 @@ export function createChannel() {
     // Without a callback no report is made.
     (makeJson) => {
       const json = callbacks.size && makeJson();
+      if (!json) return;
       // Two microtasks later the app's own reaction to the read has run.
       for (const callback of callbacks) queueMicrotask(() => queueMicrotask(() => callback(JSON.parse(json))));
     },

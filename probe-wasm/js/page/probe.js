@@ -89,7 +89,7 @@ function createProbe(options) {
     const inspect = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
     tap.inspect_ = (stream, ...args) => {
       stream.own_ = own;
-      return inspect(stream, ...args);
+      return inspect(stream, ...args) || extensions.some((extension) => extension.inspect?.(stream, ...args));
     };
     tap.sink_ = (...event) => {
       bufferEvent(...event);
@@ -185,8 +185,8 @@ function createProbe(options) {
   function enrich(stream, json, goes) {
     let report = { ...JSON.parse(json), sample_rate: Math.min(1, sampleRate) || undefined };
     for (const { addFields } of extensions) addFields?.(report, stream, goes);
-    if (goes) last = report = attempt(() => beforeSend(report));
-    // The app may return anything, such as a promise. Only an object with an id is a report.
+    // The app may return anything, such as a promise. Only an object with an id is a report: see `failures.js` as well.
+    if (goes && report.id) last = report = attempt(() => beforeSend(report));
     return report?.id ? JSON.stringify(report) : "";
   }
 
