@@ -306,7 +306,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 11] = [
     ("xhr", "xhr.js", 1_550),
     ("webSocket", "web-socket.js", 1_280),
     ("paint", "paint.js", 1_800),
-    ("networkTiming", "network-timing.js", 1_250),
+    ("networkTiming", "network-timing.js", 1_300),
     ("failures", "failures.js", 900),
     ("lastWord", "fetch-later.js", 400),
     ("arrivals", "arrivals.js", 480),

@@ -103,9 +103,11 @@ export const networkTiming = () => (core) => {
     };
     if (supportedEntryTypes.includes("long-animation-frame"))
       Object.assign(lifecycle, { long_frames: about.longFrames, long_frames_ms: roundMs(about.longFramesMs) });
-    if (entry) addTiming(report, lifecycle, about, entry);
+    const isFirefox = /Firefox\//.test(navigator.userAgent);
+    const isShown = entry?.responseStart && !isOfWorker(entry, isFirefox, report);
+    if (entry) addTiming(report, lifecycle, about, entry, isShown);
     // Firefox reports headers no earlier than the first byte.
-    if (/Firefox\//.test(navigator.userAgent) && !entry?.responseStart) delete report.headers_ms;
+    if (isFirefox && !isShown) delete report.headers_ms;
     report.page_lifecycle = lifecycle;
   }
 
@@ -127,14 +129,23 @@ function isStop({ dataset }) {
   return dataset?.llmStop != null;
 }
 
+/**
+ * Whether the entry shows the way to a service worker, and not the one to the server: in Firefox always, in WebKit if
+ * the worker made the response. Its response then begins long before the page has the headers.
+ */
+function isOfWorker({ workerStart, startTime, responseStart }, isFirefox, { headers_ms: headersMs }) {
+  return workerStart > 0 && (isFirefox || responseStart - startTime < headersMs - START_MS);
+}
+
 /** Adds what Resource Timing shows. For another origin that does not allow it, an entry holds zeros. */
-function addTiming(report, lifecycle, { time, over, whole }, entry) {
+function addTiming(report, lifecycle, { time, over, whole }, entry, isShown) {
   const { requestStart, responseStart, responseEnd, connectStart, connectEnd, secureConnectionStart } = entry;
   const protocol = entry.nextHopProtocol;
   if (protocol) lifecycle.protocol = PROTOCOLS.includes(protocol) ? protocol : "other";
   if (whole && responseEnd) lifecycle.end_delay_ms = roundMs(over - responseEnd);
-  if (responseStart) report.headers_ms = roundMs(responseStart - time);
-  if (!requestStart || !responseStart) return;
+  if (!isShown) return;
+  report.headers_ms = roundMs(responseStart - time);
+  if (!requestStart) return;
   report.network_timing = {
     dns_ms: roundMs(entry.domainLookupEnd - entry.domainLookupStart),
     connect_ms: roundMs((secureConnectionStart || connectEnd) - connectStart),

@@ -56,6 +56,19 @@ test("Firefox has a headers time only from Resource Timing", () => {
   assert.deepEqual([firefox, other].map((agent) => reported(agent, shown).headers_ms), [250, 250]);
 });
 
+test("the times of a service worker are not those of the server", () => {
+  const [firefox, other] = ["Mozilla/5.0 (X11; rv:153.0) Gecko/20100101 Firefox/153.0", "Mozilla/5.0 Safari/605.1.15"];
+  const shown = (agent, entry) => {
+    const { headers_ms, network_timing } = reported(agent, { workerStart: 101, requestStart: 102, ...entry });
+    return [headers_ms, network_timing?.wait_ms];
+  };
+  assert.deepEqual(shown(firefox, { responseStart: 102 }), [undefined, undefined]);
+  assert.deepEqual(shown(other, { responseStart: 102 }), [800, undefined], "as the page had the headers");
+  assert.deepEqual(shown(other, { responseStart: 890 }), [790, 788], "as in Chromium");
+  assert.deepEqual(shown(other, { responseStart: 350, workerStart: 0 }), [250, 248], "without a worker");
+  assert.deepEqual(shown(firefox, { responseStart: 350, workerStart: 0 }), [250, 248]);
+});
+
 test("a click on Stop is found in shadow roots and on its icon", () => {
   const [icon, stop, shadow, host] = [{ dataset: {} }, { dataset: { llmStop: "" } }, {}, { dataset: {} }];
   assert.equal(afterClick(stop, host), 7);
