@@ -81,6 +81,8 @@ export interface StreamReport {
   response_model?: string;
   /** The provider's id of the response, which finds the stream in the server's logs. Absent in formats without one. */
   response_id?: string;
+  /** A random id of the backend's middleware, from its comment in the stream. Absent without one. */
+  server_id?: string;
   /** HTTP status. Absent when no response came. */
   status?: number;
   /** The provider's finish reason. Absent until the response named one. */

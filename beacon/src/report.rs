@@ -77,6 +77,8 @@ fields! {
             /// The provider's id of the response, which finds the stream in the server's logs. Absent in formats
             /// without one.
             response_id: Option<Cow<'static, str>> = 11, Rule::Name(NameShape::MODEL), RESPONSE_NAMES;
+            /// A random id of the backend's middleware, from its comment in the stream. Absent without one.
+            server_id: Option<Cow<'static, str>> = 51, Rule::Name(NameShape::MODEL), SERVER;
             /// HTTP status. Absent when no response came.
             status: Option<u16> = 12, Rule::Between(100, 599), "HTTP status of the response.";
             /// The provider's finish reason. Absent until the response named one.

@@ -60,6 +60,7 @@ row! {
         Model = response_model,
         Id = response_id,
         Reason = finish_reason,
+        ServerId = server_id,
     }
 }
 
@@ -146,6 +147,7 @@ impl ReportBuilder {
             provider: text(TextField::Provider),
             response_model: text(TextField::Model),
             response_id: text(TextField::Id),
+            server_id: text(TextField::ServerId),
             finish_reason: text(TextField::Reason),
             status: count(NumberField::Status).map(|status| status as u16),
             submit_delay_ms: ms(NumberField::SubmitDelay),

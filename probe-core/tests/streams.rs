@@ -169,6 +169,7 @@ fn no_text_of_an_answer_is_in_any_report() {
         r#"{"type":"stream","token":"TEXT"}"#,
         "data: TEXT",
         ": llm-rum {\"note\":\"TEXT\"}",
+        ": llm-rum {\"ttft_ms\":1,\"id\":\"TEXT\"}",
         "event: TEXT\nid: TEXT\ndata: {}",
     ] {
         let body = format!("{}\n\n", body.replace("TEXT", SECRET));

@@ -96,8 +96,9 @@ async fn post(
         let country = country(state, head);
         if let Some(id_hash) = &state.id_hash {
             for AcceptedReport { report, .. } in &mut reports {
-                let id = report.response_id.take();
-                report.response_id = id.map(|id| id_hash.of(&open.site.name, &id).into());
+                for id in [&mut report.response_id, &mut report.server_id] {
+                    *id = id.take().map(|id| id_hash.of(&open.site.name, &id).into());
+                }
             }
         }
         if let Some(matcher) = &state.matcher {

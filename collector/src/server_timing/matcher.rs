@@ -1,5 +1,5 @@
-//! Matches facts of the backend with the streams that pages report, by the id of the response. Facts and reports come
-//! in any order. Everything in memory here is in the journal too, from which a start restores it.
+//! Matches facts of the backend with the streams that pages report, by the id of the response or by the one that a
+//! middleware put into its stream. Facts and reports come in any order. Everything in memory here is in the journal too, from which a start restores it.
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ struct State {
     bytes: usize,
 }
 
-/// The name of a site and the id of a response: another site's facts never match.
+/// The name of a site and an id: another site's facts never match.
 type MatchKey = (Box<str>, Box<str>);
 
 struct Entry {
@@ -43,6 +43,8 @@ struct Entry {
     waiting: u32,
     /// The first stream with this id. A second one gets no facts.
     stream: Option<KnownStream>,
+    /// The middleware's id of the same stream, whose entry has everything else.
+    same_as: Option<Box<str>>,
 }
 
 /// The latest revision of a stream, in its encoded form.
@@ -81,10 +83,8 @@ impl Matcher {
         let mut state = self.state();
         state.expire(received_ms, counters);
         for accepted in reports {
-            if let Some(key) = key_of(accepted) {
-                let matched = state.add_to_report(key, received_ms, country, accepted);
-                counters.facts(FactResult::Matched, matched.into());
-            }
+            let matched = state.add_to_report(received_ms, country, accepted);
+            counters.facts(FactResult::Matched, matched.into());
         }
     }
 
@@ -129,9 +129,7 @@ impl Matcher {
         for journaled in batch.reports {
             let mut accepted =
                 AcceptedReport { id: journaled.id, visit: journaled.visit, report: journaled.report };
-            if let Some(key) = key_of(&accepted) {
-                state.add_to_report(key, batch.received_ms, journaled.country, &mut accepted);
-            }
+            state.add_to_report(batch.received_ms, journaled.country, &mut accepted);
         }
     }
 
@@ -144,11 +142,11 @@ impl State {
     /// Returns the number of facts that were waiting for the report.
     fn add_to_report(
         &mut self,
-        key: MatchKey,
         received_ms: i64,
         country: Option<Country>,
         accepted: &mut AcceptedReport,
     ) -> u32 {
+        let Some(key) = self.key_of(accepted, received_ms) else { return 0 };
         // Half of the wait, so that an entry has at most two places.
         let refresh_ms = self.wait_ms / 2;
         let entry = self.entry(key.clone(), received_ms);
@@ -187,7 +185,7 @@ impl State {
         received_ms: i64,
         fact: &ServerFact,
     ) -> (Option<FactResult>, Option<ChangedStream>) {
-        let key = (fact.site.as_str().into(), fact.response_id.as_str().into());
+        let key = self.resolved((fact.site.as_str().into(), fact.response_id.as_str().into()));
         let entry = self.entry(key, received_ms);
         let is_new = add_timing(&mut entry.layers, fact.layer, &fact.timing);
         let Some(known) = &mut entry.stream else {
@@ -214,8 +212,46 @@ impl State {
         by_id.entry(key).or_insert_with_key(|key| {
             by_age.push_back((since_ms, key.clone()));
             *bytes += ENTRY_BYTES + KEY_COPIES * (key.0.len() + key.1.len());
-            Entry { since_ms, layers: Layers::default(), waiting: 0, stream: None }
+            Entry { since_ms, layers: Layers::default(), waiting: 0, stream: None, same_as: None }
         })
+    }
+
+    /// The key of a report's entry. `None` if the stream has no id.
+    fn key_of(&mut self, accepted: &AcceptedReport, received_ms: i64) -> Option<MatchKey> {
+        let report = &accepted.report;
+        let key_with = |id: &str| (report.site.as_deref().unwrap_or_default().into(), id.into());
+        let by_response = report.response_id.as_deref().map(key_with);
+        // No two requests have the same id of a middleware. Two responses may: a cached answer has that of the first.
+        let Some(by_server) = report.server_id.as_deref().map(key_with) else {
+            return by_response.map(|key| self.resolved(key));
+        };
+        if let Some(by_response) = by_response.filter(|key| *key != by_server) {
+            self.link(by_response, &by_server, accepted.id, received_ms);
+        }
+        Some(by_server)
+    }
+
+    /// Moves all that is known by the id of a response to the entry of the same stream's other id.
+    fn link(&mut self, from: MatchKey, to: &MatchKey, stream: StreamId, received_ms: i64) {
+        let entry = self.entry(from, received_ms);
+        if entry.same_as.is_some() || entry.stream.as_ref().is_some_and(|known| known.id != stream) {
+            return;
+        }
+        entry.same_as = Some(to.1.clone());
+        let (layers, waiting) = (std::mem::take(&mut entry.layers), std::mem::take(&mut entry.waiting));
+        let record_bytes = entry.stream.take().map_or(0, |stream| stream.record.len());
+        self.bytes = self.bytes + to.1.len() - record_bytes;
+        let entry = self.entry(to.clone(), received_ms);
+        add_all(&mut entry.layers, &layers);
+        entry.waiting += waiting;
+    }
+
+    /// The key of the entry that has what is known by this id.
+    fn resolved(&self, key: MatchKey) -> MatchKey {
+        match self.by_id.get(&key).and_then(|entry| entry.same_as.clone()) {
+            Some(id) => (key.0, id),
+            None => key,
+        }
     }
 
     /// Forgets the entries that waited too long, and the oldest ones over the memory limit. Counts their facts that no
@@ -231,17 +267,12 @@ impl State {
                 && let Some(entry) = self.by_id.remove(&key)
             {
                 let record_bytes = entry.stream.as_ref().map_or(0, |stream| stream.record.len());
+                let record_bytes = record_bytes + entry.same_as.map_or(0, |id| id.len());
                 self.bytes -= ENTRY_BYTES + KEY_COPIES * key_bytes + record_bytes;
                 counters.facts(FactResult::Expired, entry.waiting.into());
             }
         }
     }
-}
-
-/// `None` if the response has no id.
-fn key_of(AcceptedReport { report, .. }: &AcceptedReport) -> Option<MatchKey> {
-    let id = report.response_id.as_deref()?;
-    Some((report.site.as_deref().unwrap_or_default().into(), id.into()))
 }
 
 /// Limit for the memory of all entries: about 60,000 streams.

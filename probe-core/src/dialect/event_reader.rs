@@ -94,6 +94,7 @@ impl StreamState {
             walk(self, &mut values, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
             if json.finish() && values.numbers.any() {
                 self.server.add_comment(&mut values.numbers);
+                self.set_id(TextField::ServerId, values.id);
             }
         }
     }

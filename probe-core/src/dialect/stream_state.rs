@@ -179,11 +179,16 @@ impl StreamState {
         if id.is_empty() {
             return;
         }
-        if self.report.text(TextField::Id).is_empty() {
-            self.report.set_text(TextField::Id, name(id, NameShape::MODEL));
-        }
+        self.set_id(TextField::Id, id);
         if self.message.observe(id, settled) {
             self.report.defects.add(Defect::Spliced);
+        }
+    }
+
+    /// Sets an id that is absent so far.
+    pub(super) fn set_id(&mut self, field: TextField, id: &[u8]) {
+        if self.report.text(field).is_empty() {
+            self.report.set_text(field, name(id, NameShape::MODEL));
         }
     }
 

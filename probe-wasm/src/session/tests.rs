@@ -92,7 +92,8 @@ fn a_report_has_what_was_seen_so_far() {
 fn every_field_is_written_as_the_native_report_has_it() {
     let timing =
         br#"data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens_details":{"cached_tokens":1}},"time_info":{"queue_time":0.1,"prompt_time":0.2,"completion_time":0.3}}"#;
-    let chunks = [FIRST, FIRST, b"data: ?\n\n", FIRST, timing, b"\n\n", LAST];
+    let comment = b": llm-rum {\"ttft_ms\":80,\"id\":\"k3Jx8vQm2Zr5\"}\n\n";
+    let chunks = [comment, FIRST, FIRST, b"data: ?\n\n", FIRST, timing, b"\n\n", LAST];
     let mut session = Session { clock_resolution_ms: Some(0.1), ..Session::NONE };
     session.open(1, 0.0, Some(-5.5));
     session.headers(1, 10.0, 200, EVENTS);
@@ -100,7 +101,9 @@ fn every_field_is_written_as_the_native_report_has_it() {
     meter.on_submit(Timestamp::from_ms(-5.5));
     meter.on_clock(Some(0.1));
     meter.on_headers(Timestamp::from_ms(10.0), 200, SSE);
-    for (chunk, time) in chunks.into_iter().zip([100.0, 120.0, 121.0, 3_500.3, 3_600.0, 3_600.0, 3_601.0]) {
+    for (chunk, time) in
+        chunks.into_iter().zip([90.0, 100.0, 120.0, 121.0, 3_500.3, 3_600.0, 3_600.0, 3_601.0])
+    {
         session.chunk(1, time, chunk);
         meter.on_chunk(Timestamp::from_ms(time), chunk);
     }

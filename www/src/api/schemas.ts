@@ -1497,6 +1497,8 @@ export interface StreamReport {
     /** Time to first token. */
     ttft_ms?: number;
   };
+  /** A random id of the backend's middleware, from its comment in the stream. Absent without one. */
+  server_id?: string;
   /** Name of the site, set by the collector from the site key; ignored when sent. */
   site: string;
   /** Gaps over max(2 s, 8 × the stream's median gap). */

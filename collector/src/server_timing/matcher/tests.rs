@@ -19,6 +19,8 @@ enum Arrival {
         stream: u128,
         layer: usize,
         ttft_ms: u32,
+        /// Named by the middleware's id.
+        by_server: bool,
     },
     /// The collector dies, and starts again.
     Restart,
@@ -27,10 +29,8 @@ enum Arrival {
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let each = prop_oneof![
         (0..3_u128, 0..3_u32).prop_map(|(stream, rev)| Arrival::Report { stream, rev }),
-        (0..3_u128, 0..5_usize, 0..3_u32).prop_map(|(stream, layer, ttft_ms)| Arrival::Fact {
-            stream,
-            layer,
-            ttft_ms
+        (0..3_u128, 0..5_usize, 0..3_u32, any::<bool>()).prop_map(|(stream, layer, ttft_ms, by_server)| {
+            Arrival::Fact { stream, layer, ttft_ms, by_server }
         }),
         Just(Arrival::Restart),
     ];
@@ -41,11 +41,19 @@ fn response_id(stream: u128) -> String {
     format!("chatcmpl-{stream}")
 }
 
+fn server_id(stream: u128) -> String {
+    format!("made-up-{stream}")
+}
+
+/// The first revision was sent before the middleware's comment came.
+const REV_WITH_SERVER_ID: u32 = 1;
+
 fn report(stream: u128, rev: u32) -> AcceptedReport {
     let report = StreamReport {
         rev,
         site: Some("chat".into()),
         response_id: Some(response_id(stream).into()),
+        server_id: (rev >= REV_WITH_SERVER_ID).then(|| server_id(stream).into()),
         ..StreamReport::new(format!("{stream:032x}"))
     };
     AcceptedReport { id: stream, visit: Some(7), report }
@@ -76,8 +84,11 @@ impl Simulated {
                 self.matcher.add_to_reports(1_000, None, &mut reports, &self.counters);
                 self.journal.push((Vec::new(), reports));
             }
-            Arrival::Fact { stream, layer, ttft_ms } => {
-                let facts = vec![fact(stream, layer, ttft_ms)];
+            Arrival::Fact { stream, layer, ttft_ms, by_server } => {
+                let mut facts = vec![fact(stream, layer, ttft_ms)];
+                if by_server {
+                    facts[0].response_id = server_id(stream);
+                }
                 for batch in self.matcher.add_facts(1_000, facts, &self.counters) {
                     let changed = batch.changed.into_iter().map(|(_, changed)| changed).collect();
                     self.journal.push((batch.facts, changed));
@@ -133,8 +144,9 @@ fn expected(arrivals: &[Arrival]) -> BTreeMap<u128, (u32, Layers)> {
         }
     }
     for arrival in arrivals {
-        if let Arrival::Fact { stream, layer, ttft_ms } = *arrival
-            && let Some((_, layers)) = streams.get_mut(&stream)
+        if let Arrival::Fact { stream, layer, ttft_ms, by_server } = *arrival
+            && let Some((rev, layers)) = streams.get_mut(&stream)
+            && (!by_server || *rev >= REV_WITH_SERVER_ID)
         {
             add_timing(layers, Layer::ALL[layer], &fact(stream, layer, ttft_ms).timing);
         }
@@ -171,18 +183,18 @@ fn results(counters: &RequestCounters) -> Vec<(&'static str, u64)> {
 #[test]
 fn each_fact_has_one_result() {
     let mut collector = Simulated::new();
-    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5 });
+    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, by_server: false });
     assert_eq!(results(&collector.counters), [], "it waits");
-    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5 });
+    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, by_server: false });
     assert_eq!(results(&collector.counters), [("duplicate", 1)]);
     collector.take(&Arrival::Report { stream: 1, rev: 0 });
     assert_eq!(results(&collector.counters), [("matched", 1)]);
     collector.take(&Arrival::Report { stream: 1, rev: 1 });
-    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5 });
+    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5, by_server: false });
     assert_eq!(results(&collector.counters), [("matched", 1)]);
-    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5 });
+    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5, by_server: false });
     assert_eq!(results(&collector.counters), [("duplicate", 1)]);
-    collector.take(&Arrival::Fact { stream: 2, layer: 4, ttft_ms: 5 });
+    collector.take(&Arrival::Fact { stream: 2, layer: 4, ttft_ms: 5, by_server: false });
     let none: &mut [AcceptedReport] = &mut [];
     collector.matcher.add_to_reports(61_000, None, none, &collector.counters);
     assert_eq!(results(&collector.counters), [], "it still waits");
@@ -199,7 +211,7 @@ fn a_second_stream_with_the_same_response_gets_no_facts() {
     forged.id = 9;
     let mut reports = [forged];
     collector.matcher.add_to_reports(1_000, None, &mut reports, &collector.counters);
-    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5 });
+    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, by_server: false });
     assert_eq!(collector.streams()[&1].1.app.as_ref().unwrap().ttft_ms, Some(5.0));
     collector.matcher.add_to_reports(1_000, None, &mut reports, &collector.counters);
     assert_eq!(reports[0].report.layers, None);

@@ -57,4 +57,5 @@ pub(in crate::dialect) const COMMENT: &Schema = table! {
     "queue_ms" => Take::Number(Number::Queue),
     "generation_ms" => Take::Number(Number::Generation),
     "output_tokens" => Take::Number(Number::Generated),
+    "id" => Take::Id,
 };
