@@ -6,6 +6,7 @@ browsers get the comment. Every other client receives the app's own bytes.
 
 from .asgi import Middleware
 from .marks import mark
+from .push import Push
 from .wsgi import WsgiMiddleware
 
-__all__ = ["Middleware", "WsgiMiddleware", "mark"]
+__all__ = ["Middleware", "Push", "WsgiMiddleware", "mark"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any, Awaitable, Callable, MutableMapping
+from typing import Any, Awaitable, Callable, MutableMapping, Optional
 
 from .faults import log_once
 from .marks import CURRENT
+from .push import Push, from_environment
 from .response import BROWSER_HEADERS, Clock, Response
 
 Message = MutableMapping[str, Any]
@@ -24,24 +25,33 @@ class Middleware:
     time, and inside compression.
     """
 
-    def __init__(self, app: App, *, clock: Clock = time.perf_counter) -> None:
+    def __init__(
+        self, app: App, *, clock: Clock = time.perf_counter, push: Optional[Push] = None
+    ) -> None:
         self._app = app
         self._clock = clock
+        self._push = push or from_environment()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not _is_browser(scope):
             await self._app(scope, receive, send)
             return
-        response = Response(self._clock)
+        response = Response(self._clock, self._push)
 
         async def send_with_comments(message: Message) -> None:
             await send(_changed(message, response))
 
         # The variable is visible in every task and thread to which the app's framework passes its context.
         token = CURRENT.set(response.marks)
+        ended = "client_gone"
         try:
             await self._app(scope, receive, send_with_comments)
+        except Exception as error:
+            # Servers tell by an `OSError` that the client has left.
+            ended = "client_gone" if isinstance(error, OSError) else "error"
+            raise
         finally:
+            response.send_fact("complete" if response.is_over else ended)
             # An abandoned task may be closed in another context, where the variable was never set.
             with suppress(ValueError):
                 CURRENT.reset(token)

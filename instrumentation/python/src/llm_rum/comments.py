@@ -16,8 +16,10 @@ class CommentWriter:
     Times are seconds of one clock. Where an event began in an earlier chunk, its comment follows it.
     """
 
-    def __init__(self, arrival: float, marks: Marks) -> None:
+    def __init__(self, arrival: float, marks: Marks, server_id: str = "") -> None:
         self._arrival = arrival
+        self._server_id = server_id
+        """Until a comment has had it. Empty if no facts are sent."""
         self._marks = marks
         self._events = EventReader()
         self._first_text: Optional[float] = None
@@ -59,6 +61,16 @@ class CommentWriter:
             return delayed
         return self._second()
 
+    def times(self) -> dict[str, float]:
+        """The times so far, by their names in a fact."""
+        self._parse_latest()
+        if self._first_text is None:
+            return {}
+        times = {"ttft_ms": _ms(self._first_text - self._arrival)}
+        if self._last_text is not None:
+            times["generation_ms"] = _ms(self._last_text - self._first_text)
+        return times
+
     def _comment_for(self, event: Event, now: float) -> bytes:
         if self._first_text is not None and not may_be_end(event.head):
             self._unparsed.append((event.head, now))
@@ -92,13 +104,20 @@ class CommentWriter:
         return self._comment("generation_ms", self._last_text - self._first_text)
 
     def _comment(self, name: str, seconds: Optional[float]) -> bytes:
-        fields = {} if seconds is None else {name: round(seconds * 1000, 3)}
+        fields: dict[str, object] = {} if seconds is None else {name: _ms(seconds)}
         fields.update(self._marks.take())
         if not fields:
             return b""
+        if self._server_id:
+            fields["id"] = self._server_id
+            self._server_id = ""
         line_end = self._events.line_end
         text = json.dumps(fields, separators=(",", ":")).encode()
         return b": llm-rum " + text + (line_end if self._events.has_id else line_end * 2)
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
 
 
 # Fewer than one chunk in a hundred waits for an event to be parsed. They take about 40 kB.

@@ -17,10 +17,13 @@ class Marks:
 
     def __init__(self) -> None:
         self._values: dict[str, Value] = {}
+        self.latest: dict[str, Value] = {}
+        """Marked values, those that a comment has had included."""
 
     def put(self, name: str, value: Value) -> None:
         """A later value replaces an earlier one."""
         self._values[name] = value
+        self.latest[name] = value
 
     def take(self) -> dict[str, Value]:
         """The values, which are then forgotten. Another thread may add some at the same time."""

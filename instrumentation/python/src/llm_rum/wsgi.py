@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Optional
 
 from .faults import log_once
 from .marks import CURRENT
+from .push import Push, from_environment
 from .response import BROWSER_HEADERS, Clock, Response
 
 if TYPE_CHECKING:
@@ -20,14 +21,17 @@ class WsgiMiddleware:
     The time to first token runs from the call of this middleware. It does not include the wait for a worker.
     """
 
-    def __init__(self, app: WSGIApplication, *, clock: Clock = time.perf_counter) -> None:
+    def __init__(
+        self, app: WSGIApplication, *, clock: Clock = time.perf_counter, push: Optional[Push] = None
+    ) -> None:
         self._app = app
         self._clock = clock
+        self._push = push or from_environment()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("REQUEST_METHOD") == "HEAD" or not any(name in environ for name in _BROWSER_KEYS):
             return self._app(environ, start_response)
-        exchange = _Exchange(Response(self._clock), start_response)
+        exchange = _Exchange(Response(self._clock, self._push), start_response)
         token = CURRENT.set(exchange.response.marks)
         try:
             body = self._app(environ, exchange.start)
@@ -89,6 +93,9 @@ class _Body:
             if comment:
                 return comment
             raise
+        except Exception:
+            self._response.send_fact("error")
+            raise
         finally:
             CURRENT.reset(token)
         return self._response.feed(chunk)
@@ -96,8 +103,11 @@ class _Body:
     def close(self) -> None:
         """Called by the server at the end, and when the client has left."""
         close = getattr(self._body, "close", None)
-        if close is not None:
-            close()
+        try:
+            if close is not None:
+                close()
+        finally:
+            self._response.send_fact("complete" if self._response.is_over else "client_gone")
 
 
 _BROWSER_KEYS = tuple("HTTP_" + name.upper().replace("-", "_") for name in BROWSER_HEADERS)
