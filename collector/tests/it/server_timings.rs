@@ -312,15 +312,24 @@ async fn ids_match_as_hashes_and_are_not_kept() {
         changed.server.hash_key = Some("key-0123456789abcdef".into());
     });
     let id = "resp_PLANTED7f3a";
-    let report = StreamReport { response_id: Some(id.into()), ..stream(1, 900.0) };
-    collector.report(&[report]).await;
-    let mut fact = app(1, 850.0);
-    fact["id"] = json!(id);
-    sent(&collector, &json!([fact])).await;
+    let of_middleware = "made-up-PLANTED7f3a";
+    let ids = StreamReport {
+        response_id: Some(id.into()),
+        server_id: Some(of_middleware.into()),
+        ..stream(1, 900.0)
+    };
+    collector.report(&[ids]).await;
+    let (mut app, mut engine) = (app(1, 850.0), engine(1));
+    (app["id"], engine["id"]) = (json!(of_middleware), json!(id));
+    sent(&collector, &json!([app, engine])).await;
     let path = format!("/v1/streams/{:032x}", 1);
-    let stream = until(&collector, &path, |stream| stream["layers"].is_object()).await;
+    let has_both =
+        |stream: &Value| stream["layers"]["app"].is_object() && stream["layers"]["engine"].is_object();
+    let stream = until(&collector, &path, has_both).await;
     assert!(!stream.to_string().contains("PLANTED"), "{stream}");
-    assert_eq!(stream["response_id"].as_str().unwrap().len(), 32);
+    for id in ["response_id", "server_id"] {
+        assert_eq!(stream[id].as_str().unwrap().len(), 32, "{id}");
+    }
     collector.close();
     each_file(&collector.config.data, &mut |bytes| {
         assert!(memchr::memmem::find(bytes, b"PLANTED").is_none());
