@@ -192,6 +192,7 @@ it("the comparison gives both sides and the overhead", () => {
   const answer: Compare = {
     from: 0,
     to: 60_000,
+    layer: "in_band",
     streams: 42,
     matched: 40,
     sources: {},

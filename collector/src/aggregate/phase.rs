@@ -1,7 +1,9 @@
 //! Splits the wait for the first token into phases, as far as the page and the server tell them. Definitions:
 //! `docs/phases.md#phases-of-the-wait`.
 
-use beacon::{LayerTiming, ServerStart, StreamReport};
+use std::borrow::Cow;
+
+use beacon::{LayerTiming, ServerStart, ServerTiming, StreamReport};
 
 use crate::report::server_fact::Layer;
 
@@ -45,6 +47,22 @@ pub(crate) const FIELDS_OF_PHASES: &[&str] = &[
     "network_timing_connect_ms",
     "network_timing_tls_ms",
     "network_timing_wait_ms",
+];
+
+/// Fields on which [`LayerTtft`] and the presence of a layer depend.
+pub(crate) const FIELDS_OF_LAYERS: [&str; 12] = [
+    "server_source",
+    "server_ttft_ms",
+    "layers_edge_source",
+    "layers_edge_ttft_ms",
+    "layers_app_source",
+    "layers_app_ttft_ms",
+    "layers_model_call_source",
+    "layers_model_call_ttft_ms",
+    "layers_gateway_source",
+    "layers_gateway_ttft_ms",
+    "layers_engine_source",
+    "layers_engine_ttft_ms",
 ];
 
 impl Phase {
@@ -122,12 +140,10 @@ struct LayerWait {
 }
 
 impl LayerWait {
-    /// The layers that tell something, from outside to inside. What the stream itself carried is the app's if the app wrote
-    /// it, and otherwise the engine's.
+    /// The layers that tell something, from outside to inside.
     fn of_all(report: &StreamReport) -> Vec<Self> {
         let in_stream = report.server.as_ref().map(|server| {
-            let layer = if server.source == COMMENT { Layer::App } else { Layer::Engine };
-            Self::new(layer, server.queue_ms, server.ttft_ms, server.starts_from)
+            Self::new(layer_in_stream(server), server.queue_ms, server.ttft_ms, server.starts_from)
         });
         let of = |layer: Layer| {
             let sent = report.layers.as_ref().and_then(|layers| layer.of(layers));
@@ -157,6 +173,31 @@ impl LayerWait {
             false => self.ttft_ms,
         }
     }
+}
+
+/// Time to first token of one layer of the backend, as that layer counts it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct LayerTtft {
+    pub(crate) ms: f64,
+    /// Name of the source in the stream. `None` if the backend sent the time to the collector.
+    pub(crate) in_stream: Option<Cow<'static, str>>,
+}
+
+impl LayerTtft {
+    /// What the backend sent stands before what the stream itself carries.
+    pub(crate) fn of(report: &StreamReport, layer: Layer) -> Option<Self> {
+        let sent = report.layers.as_ref().and_then(|layers| layer.of(layers)?.ttft_ms);
+        if let Some(ms) = sent {
+            return Some(Self { ms, in_stream: None });
+        }
+        let server = report.server.as_ref().filter(|server| layer_in_stream(server) == layer)?;
+        Some(Self { ms: server.ttft_ms?, in_stream: Some(server.source.clone()) })
+    }
+}
+
+/// What the stream itself carries is the app's if the app wrote it, and otherwise the engine's.
+fn layer_in_stream(server: &ServerTiming) -> Layer {
+    if server.source == COMMENT { Layer::App } else { Layer::Engine }
 }
 
 /// Time to first token of the whole backend with its queue. A proxy in front counts as network.
@@ -205,7 +246,7 @@ fn handshakes_ms(report: &StreamReport) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use beacon::{Layers, NetworkTiming, PageLifecycle, ServerTiming};
+    use beacon::{Layers, NetworkTiming, PageLifecycle};
 
     use super::*;
 
@@ -316,6 +357,22 @@ mod tests {
         };
         let parts = [Phase::App, Phase::Server, Phase::Network].map(|phase| phase.of(&report));
         assert_eq!(parts, [Some(200.0), Some(400.0), Some(400.0)]);
+    }
+
+    #[test]
+    fn a_layer_has_the_time_that_was_sent_before_its_own() {
+        let comment =
+            ServerTiming { source: COMMENT.into(), ttft_ms: Some(600.0), ..ServerTiming::default() };
+        let in_stream = StreamReport { server: Some(comment), ..StreamReport::new("0") };
+        let of = |report: &StreamReport, layer| {
+            LayerTtft::of(report, layer).map(|ttft| (ttft.ms, ttft.in_stream.is_some()))
+        };
+        assert_eq!(Layer::ALL.map(|layer| of(&in_stream, layer))[..2], [None, Some((600.0, true))]);
+        assert_eq!(of(&in_stream, Layer::Engine), None);
+        let app = LayerTiming { ttft_ms: Some(650.0), ..LayerTiming::default() };
+        let layers = Some(Layers { app: Some(app), ..Layers::default() });
+        let sent = StreamReport { layers, ..in_stream };
+        assert_eq!(of(&sent, Layer::App), Some((650.0, false)));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `GET /v1/compare`: time to first token of browsers and servers over time, for the streams where both are known, and
-//! the overhead between them.
+//! the overhead between them. The server is what the stream carries, or one layer of the backend.
 
 use std::collections::BTreeMap;
 
 use axum::extract::State;
 use axum::response::Response;
+use beacon::{ServerTiming, StreamReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,15 +13,18 @@ use super::csv::{self, Cell, Table};
 use super::params::{CompareTo, Format, Since, Step};
 use super::percentiles::{Quantiles, quantile};
 use super::quantile_values::quantiles;
-use super::query_string::{Query, query};
+use super::query_string::{Accepts, Param, Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::aggregate::metric::{Metric, Unit};
+use crate::aggregate::phase::{FIELDS_OF_LAYERS, LayerTtft};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
+use crate::report::server_fact::Layer;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
+use crate::store::query::KeptQuery;
 use crate::time::MINUTE_MS;
 
 /// Time to first token in browsers and on servers.
@@ -28,8 +32,12 @@ use crate::time::MINUTE_MS;
 pub(crate) struct Comparison {
     #[serde(flatten)]
     range: Range,
+    /// Whose time the server's is.
+    layer: ServerSide,
     streams: u64,
+    /// Streams with both times.
     matched: u64,
+    /// Streams with both times by source of the server's. Times that the backend sent count as `other`.
     sources: BTreeMap<&'static str, u64>,
     client: Quantiles,
     server: Quantiles,
@@ -81,11 +89,51 @@ struct Figures {
     overhead_p99_ms: Option<f64>,
 }
 
+/// Whose time stands beside the browser's. Different layers begin at different moments, so no figure has two of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ServerSide {
+    /// What the stream itself carries, whichever layer wrote it.
+    InBand,
+    Edge,
+    App,
+    ModelCall,
+    Gateway,
+    Engine,
+}
+
+impl ServerSide {
+    const fn layer(self) -> Option<Layer> {
+        match self {
+            Self::InBand => None,
+            Self::Edge => Some(Layer::Edge),
+            Self::App => Some(Layer::App),
+            Self::ModelCall => Some(Layer::ModelCall),
+            Self::Gateway => Some(Layer::Gateway),
+            Self::Engine => Some(Layer::Engine),
+        }
+    }
+}
+
+impl Param for ServerSide {
+    const NAME: &'static str = "layer";
+    const ABOUT: &'static str =
+        "Whose time to first token is the server's: what the stream carries, or a layer of the backend.";
+    const DEFAULT: Option<&'static str> = Some("in_band");
+
+    fn accepts() -> Accepts<Self> {
+        let layers = [Self::Edge, Self::App, Self::ModelCall, Self::Gateway, Self::Engine];
+        let words = layers.into_iter().zip(Layer::ALL).map(|(side, layer)| (layer.as_str(), side));
+        Accepts::words([("in_band", Self::InBand)].into_iter().chain(words))
+    }
+}
+
 query! {
     /// Parameters of the route.
     ComparisonQuery {
         range: AskedRange,
         filter: Filter,
+        layer: ServerSide,
         step: Option<Step>,
         since: Option<Since>,
         compare_to: Option<CompareTo>,
@@ -98,17 +146,17 @@ pub(crate) async fn compare(
     State(state): State<ApiState>,
     Query(query): Query<ComparisonQuery>,
 ) -> Result<Response, ApiError> {
-    let ComparisonQuery { range, filter, step, since, compare_to, format } = query;
+    let ComparisonQuery { range, filter, layer, step, since, compare_to, format } = query;
     let (range, step_ms) = range.at_present(&state).in_steps(step, compare_to)?;
     let earlier = compare_to.map(|period| range.earlier_in_steps(period, step_ms)).transpose()?;
-    let needs_streams = filter.needs_streams();
+    let needs_streams = filter.needs_streams() || layer.layer().is_some();
     let first_step = range.first_step(since, step_ms);
     let read_all = move |store: &Backend<'_>| {
         store.both(
-            |store| read_steps(store, &filter, range, step_ms),
+            |store| read_steps(store, &filter, layer, range, step_ms),
             |store| {
                 let period = earlier.map(|earlier| earlier.without_steps(first_step, step_ms));
-                period.map(|period| read_steps(store, &filter, period, step_ms)).transpose()
+                period.map(|period| read_steps(store, &filter, layer, period, step_ms)).transpose()
             },
         )
     };
@@ -127,6 +175,7 @@ pub(crate) async fn compare(
     }
     let comparison = Comparison {
         range,
+        layer,
         streams: all.streams(),
         matched: all.histogram(CLIENT).count(),
         sources: all.sources().collect(),
@@ -144,15 +193,38 @@ pub(crate) async fn compare(
 fn read_steps(
     store: &Backend<'_>,
     filter: &Filter,
+    side: ServerSide,
     range: Range,
     step_ms: i64,
 ) -> Result<Vec<WindowStats>, StoreError> {
     let mut steps = vec![WindowStats::default(); range.steps(step_ms)];
     let asked = range.windows(filter, Some(step_ms), &[CLIENT, SERVER, Metric::Overhead]);
-    store.windows(&asked, |minute, stats| {
-        steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
-    })?;
+    let Some(layer) = side.layer() else {
+        store.windows(&asked, |minute, stats| {
+            steps[range.step_at(minute * MINUTE_MS, step_ms)].merge(stats);
+        })?;
+        return Ok(steps);
+    };
+    let kept = KeptQuery::of_statistics(&asked, FIELDS_OF_LAYERS);
+    store.each_kept(
+        kept,
+        |_| {},
+        |stream| {
+            let step = &mut steps[range.step_at(stream.received_ms, step_ms)];
+            step.add_with(&with_server(stream.report, layer), stream.judgement, asked.metrics);
+        },
+    )?;
     Ok(steps)
+}
+
+/// The report as if the stream carried the time of this layer.
+fn with_server(report: &StreamReport, layer: Layer) -> StreamReport {
+    let server = LayerTtft::of(report, layer).map(|ttft| ServerTiming {
+        source: ttft.in_stream.unwrap_or_default(),
+        ttft_ms: Some(ttft.ms),
+        ..ServerTiming::default()
+    });
+    StreamReport { server, ..report.clone() }
 }
 
 fn points(range: Range, step_ms: i64, steps: &[WindowStats]) -> impl Iterator<Item = Point> {

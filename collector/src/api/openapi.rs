@@ -24,6 +24,7 @@ use super::query_string::{FromQuery, Param};
 use super::refusals::Refusals;
 use super::releases::{Releases, ReleasesQuery};
 use super::schema::stream;
+use super::server_layers::{ServerLayers, ServerLayersQuery};
 use super::session::Session;
 use super::slo::{Alerts, Slo};
 use super::stream_export::{ExportFormat, StreamExportQuery};
@@ -50,7 +51,7 @@ struct Route {
     answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const ROUTES: [Route; 19] = [
+const ROUTES: [Route; 20] = [
     Route {
         path: "/v1/summary",
         about: "All figures of the dashboard's first screen, with those of the period before.",
@@ -98,6 +99,12 @@ const ROUTES: [Route; 19] = [
         about: "Phases of the wait for the first token: connection, queue, prefill, network, page.",
         parameters: PhasesQuery::openapi,
         answer: schema::<Phases>,
+    },
+    Route {
+        path: "/v1/server-layers",
+        about: "Layers of the backend that tell their time to first token, and why streams lack it.",
+        parameters: ServerLayersQuery::openapi,
+        answer: schema::<ServerLayers>,
     },
     Route {
         path: "/v1/engines",

@@ -14,9 +14,11 @@ use super::parquet_reader::{FieldsRead, RowSelection, each_row, is_whole};
 use super::parquet_writer::ParquetWriter;
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::{self, METRICS, MetricDefinition};
+use crate::aggregate::phase::{FIELDS_OF_LAYERS, LayerTtft};
 use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
 use crate::aggregate::window_stats::{FIELDS_OF_COUNTS, WindowStats};
 use crate::journal::record::tests::full;
+use crate::report::server_fact::Layer;
 
 type Row = (StreamReport, i64, u32);
 
@@ -190,6 +192,12 @@ proptest! {
         for StreamDimension { name, reads, value, .. } in &STREAM_DIMENSIONS {
             let read = read(reads);
             prop_assert_eq!(value(&read), value(&report), "{}", name);
+        }
+        let of_layers = read(&FIELDS_OF_LAYERS);
+        for layer in Layer::ALL {
+            prop_assert_eq!(LayerTtft::of(&of_layers, layer), LayerTtft::of(&report, layer), "{:?}", layer);
+            let is_there = |report: &StreamReport| report.layers.as_ref().and_then(|all| layer.of(all)).is_some();
+            prop_assert_eq!(is_there(&of_layers), is_there(&report), "{:?}", layer);
         }
     }
 

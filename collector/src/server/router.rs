@@ -36,6 +36,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/integrity", get(api::integrity))
         .route("/v1/abandonment", get(api::abandonment))
         .route("/v1/visits", get(api::visits))
+        .route("/v1/server-layers", get(api::server_layers))
         .route("/v1/slo", get(api::slo))
         .route("/v1/alerts", get(api::alerts))
         .route("/v1/streams", get(api::streams))

@@ -11,7 +11,7 @@ use crate::harness::{Answer, TIMEOUT, TestCollector, beacon_request, token};
 const TOKEN: &str = "0123456789abcdef0123";
 const SCRAPER: &str = "scraper-0123456789";
 
-const QUERIES: [&str; 23] = [
+const QUERIES: [&str; 24] = [
     "/v1/summary",
     "/v1/timeseries",
     "/v1/histogram",
@@ -22,6 +22,7 @@ const QUERIES: [&str; 23] = [
     "/v1/compare",
     "/v1/abandonment",
     "/v1/visits",
+    "/v1/server-layers",
     "/v1/integrity",
     "/v1/slo",
     "/v1/alerts",

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
-use beacon::{Outcome, StreamReport};
+use beacon::{Outcome, ServerTiming, StreamReport};
 use collector::{Config, Scope, Site};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -447,4 +447,79 @@ fn start(folder: &Path) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
     Process::spawn(command.arg("--data").arg(folder.join("data")))
+}
+
+/// Ten streams that the app and the engine timed, two with a comment of the app, and one of each kind without a time.
+async fn timed() -> TestCollector {
+    let collector = TestCollector::with(config);
+    let comment = |ttft_ms: f64| ServerTiming {
+        source: "comment".into(),
+        ttft_ms: Some(ttft_ms),
+        ..ServerTiming::default()
+    };
+    let with_comment = |id| StreamReport { server: Some(comment(700.0)), ..stream(id, 900.0) };
+    let failed = StreamReport {
+        open: false,
+        outcome: Outcome::NetworkError,
+        close_ms: Some(100.0),
+        ..StreamReport::new(stream(14, 0.0).id)
+    };
+    let mut reports: Vec<_> = (1..11).map(with_response).collect();
+    reports.extend([with_comment(11), with_comment(12), stream(13, 900.0), failed, with_response(15)]);
+    collector.report(&reports).await;
+    let facts: Vec<_> = (1..11).flat_map(|id| [app(id, 850.0), engine(id)]).collect();
+    sent(&collector, &json!(facts)).await;
+    let duration = json!({ "id": "chatcmpl-15", "layer": "app", "source": "asgi", "duration_ms": 950 });
+    sent(&collector, &json!([duration])).await;
+    until(&collector, "/v1/server-layers", |answer| answer["layers"][1]["without"]["no_ttft"] == 1).await;
+    collector
+}
+
+#[tokio::test]
+async fn browsers_are_compared_with_one_layer_at_a_time() {
+    let collector = timed().await;
+    for (layer, matched, server_ms, overhead_ms) in
+        [("app", 12, 850.0, 50.0), ("engine", 10, 800.0, 100.0), ("in_band", 2, 700.0, 200.0)]
+    {
+        let path = format!("/v1/compare?site=demo&layer={layer}");
+        let answer = until(&collector, &path, |answer| answer["streams"] == 15).await;
+        assert_eq!((&answer["layer"], &answer["matched"]), (&layer.into(), &matched.into()), "{answer}");
+        assert_eq!((&answer["server"]["n"], &answer["overhead"]["n"]), (&matched.into(), &matched.into()));
+        assert!(close_to(&answer["server"]["p50_ms"], server_ms), "{layer}: {}", answer["server"]);
+        assert!(close_to(&answer["overhead"]["p50_ms"], overhead_ms), "{layer}: {}", answer["overhead"]);
+        let points = answer["points"].as_array().unwrap().iter();
+        let n: u64 = points.filter_map(|point| point["n"].as_u64()).sum();
+        assert_eq!(n, matched, "{layer}");
+    }
+    let gateway = until(&collector, "/v1/compare?layer=gateway", |_| true).await;
+    assert_eq!((&gateway["streams"], &gateway["matched"]), (&15.into(), &0.into()));
+    let bad = get(&collector, "/v1/compare?layer=moon").await;
+    assert!(bad.contains("bad_query"), "{bad}");
+}
+
+#[tokio::test]
+async fn a_stream_without_a_layer_has_one_reason() {
+    let collector = timed().await;
+    let answer = until(&collector, "/v1/server-layers", |_| true).await;
+    assert_eq!(answer["streams"], 15);
+    let [_, app, _, gateway, engine] = answer["layers"].as_array().unwrap().as_slice() else {
+        panic!("{answer}")
+    };
+    let reasons = |no_ttft: u64, no_response_id: u64, may_come: u64| {
+        json!({ "no_ttft": no_ttft, "no_response": 1, "no_response_id": no_response_id, "may_come": may_come,
+            "no_fact": 0 })
+    };
+    assert_eq!(*app, json!({ "layer": "app", "sent": 10, "in_stream": 2, "without": reasons(1, 1, 0) }));
+    assert_eq!(
+        *engine,
+        json!({ "layer": "engine", "sent": 10, "in_stream": 0, "without": reasons(0, 3, 1) })
+    );
+    assert_eq!(
+        *gateway,
+        json!({ "layer": "gateway", "sent": 0, "in_stream": 0, "without": reasons(0, 3, 11) })
+    );
+    let all = until(&collector, "/v1/server-layers", |answer| answer["facts"]["matched"] == 21).await;
+    assert_eq!(all["facts"], json!({ "matched": 21, "duplicate": 0, "expired": 0, "refused": 0 }));
+    let of_site = until(&collector, "/v1/server-layers?site=demo", |_| true).await;
+    assert_eq!(of_site["facts"], Value::Null, "the counts are of all sites");
 }

@@ -224,10 +224,14 @@ export interface Comparison {
    * before this time are not all counted.
    */
   kept_since_ms?: number | null;
+  /** Whose time the server's is. */
+  layer: ServerSide;
+  /** Streams with both times. */
   matched: number;
   overhead: Quantiles;
   points: ComparisonPoint[];
   server: Quantiles;
+  /** Streams with both times by source of the server's. Times that the backend sent count as `other`. */
   sources: Record<string, number>;
   step_ms: number;
   streams: number;
@@ -772,6 +776,19 @@ export interface LastHourAccounting {
   to: number;
 }
 
+/** Names of the layers. */
+export type LayerName = "edge" | "app" | "model_call" | "gateway" | "engine";
+
+/** How many streams have the time to first token of a layer: `streams` = `sent` + `in_stream` + all of `without`. */
+export interface LayerShare {
+  /** The stream itself carried it. */
+  in_stream: number;
+  layer: LayerName;
+  /** The backend sent it. */
+  sent: number;
+  without: StreamsWithoutLayer;
+}
+
 /** The current state of a filter. */
 export interface Live {
   ended: Ended;
@@ -1099,6 +1116,30 @@ export interface ReportAccounting {
 
 /** Collectors whose streams the snapshot covers. */
 export type Scope = "collector" | "cluster";
+
+/** Layers of the backend, by the kept streams of a range. */
+export interface ServerLayers {
+  /**
+   * Timings that backends sent for any stream since the store was created: `matched`, `duplicate`, `expired`,
+   * `refused`. Absent if the filter or the token selects sites.
+   */
+  facts?: Record<string, number> | null;
+  from: number;
+  /**
+   * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
+   * before this time are not all counted.
+   */
+  kept_since_ms?: number | null;
+  /** From outside to inside, all of them. */
+  layers: LayerShare[];
+  streams: number;
+  to: number;
+}
+
+/**
+ * Whose time stands beside the browser's. Different layers begin at different moments, so no figure has two of them.
+ */
+export type ServerSide = "edge" | "app" | "model_call" | "gateway" | "engine" | "in_band";
 
 /** Who a request comes from, and what it may read. */
 export interface Session {
@@ -1530,6 +1571,20 @@ export interface StreamReport {
   variant?: string;
 }
 
+/** Streams without the time to first token of a layer, by reason. */
+export interface StreamsWithoutLayer {
+  /** The stream is younger than `server.wait_seconds`. */
+  may_come: number;
+  /** No timing with the id of the response came in time. */
+  no_fact: number;
+  /** The request failed before a response. */
+  no_response: number;
+  /** The response has no id of its own: no timing can be matched. */
+  no_response_id: number;
+  /** The layer told something else of the stream. */
+  no_ttft: number;
+}
+
 /** All figures of the dashboard's first screen. */
 export interface Summary {
   /** Keys of the attributes that the selected sites may set, each a dimension such as `attribute.plan`. */
@@ -1882,6 +1937,7 @@ export interface Responses {
   "v1/phases": Phases;
   "v1/refusals": Refusals;
   "v1/releases": Releases;
+  "v1/server-layers": ServerLayers;
   "v1/session": Session;
   "v1/slo": Slo;
   "v1/streams": StreamPage;
