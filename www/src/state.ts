@@ -20,7 +20,17 @@ import type {
   Summary,
   Timeseries,
 } from "./api/api-types";
-import type { Affected, Explanation, Markers, Phases, Releases, Timeseries as SpeedSeries, Visits } from "./api/schemas";
+import type {
+  Affected,
+  Explanation,
+  Markers,
+  Phases,
+  Releases,
+  ServerLayers,
+  ServerSide,
+  Timeseries as SpeedSeries,
+  Visits,
+} from "./api/schemas";
 import { LOADING, type AsyncResult, type Result } from "./api/async-result";
 import type { Metric } from "./api/metrics";
 import { fixedRange, lengthMs, type FixedRange, type Range } from "./api/range";
@@ -83,6 +93,9 @@ export const session = signal<Session | null>(null);
 export const budgets = signal<AsyncResult<Budgets>>(LOADING);
 /** Which streams the panel explains, and what they have in common. */
 export const explainedOf = signal<Affected>("slow");
+/** Whose time the browser's is compared with, and how many streams have it. */
+export const comparedSide = signal<ServerSide>("in_band");
+export const serverLayers = signal<AsyncResult<ServerLayers>>(LOADING);
 export const releases = signal<AsyncResult<Releases>>(LOADING);
 /** Visits of the range. They have none if no page loads the extension `visits`. */
 export const visits = signal<AsyncResult<Visits>>(LOADING);

@@ -3,7 +3,7 @@ import type { Filters, Dimension, OfDurations, Outcome, SampleKind, StreamReport
 import { EarlierResponses, requestPage, requestSeries } from "./changes";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
-import type { Affected, Responses } from "./schemas";
+import type { Affected, Responses, ServerSide } from "./schemas";
 
 export interface QueryWindow {
   range: Range;
@@ -111,12 +111,15 @@ export const getAccounting = (options: RequestOptions) => get("v1/accounting", {
 /** `step` is in seconds. */
 export const getCompare = (
   window: QueryWindow,
-  { compareTo, step }: Pick<SeriesQuery, "compareTo" | "step">,
+  { compareTo, step, layer }: Pick<SeriesQuery, "compareTo" | "step"> & { layer: ServerSide },
   options: RequestOptions,
 ) => {
-  const query = { ...windowQuery(window), step: step?.toString(), compare_to: compareTo ?? undefined };
+  const query = { ...windowQuery(window), step: step?.toString(), compare_to: compareTo ?? undefined, layer };
   return requestSeries(keyOf("v1/compare", query), (since) => get("v1/compare", { ...query, since }, options));
 };
+
+export const getServerLayers = (window: QueryWindow, options: RequestOptions) =>
+  get("v1/server-layers", windowQuery(window), options);
 
 /** Selects the streams of a list and its page. */
 export interface StreamQuery {

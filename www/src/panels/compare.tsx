@@ -16,6 +16,7 @@ import {
   dateTime,
   duration,
   heading,
+  humanize,
   percent,
   plural,
   sourceLabel,
@@ -23,8 +24,10 @@ import {
   timeInterval,
 } from "../format";
 import { hasFewSamples, MIN_SAMPLES } from "../metric";
-import { zoomTo } from "../state";
+import { comparedSide, serverLayers, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
+import { DOCS } from "./menu";
+import { reasonsOf, sidesOf } from "./server-layers";
 
 type Percentile = "p50" | "p95";
 
@@ -58,13 +61,16 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
       meaning={METRIC_LABELS.overhead.meaning}
       caption={compareCaption(answer, which)}
       aside={
-        <SegmentedControl
-          legend="Percentile"
-          name="percentile"
-          options={options}
-          chosen={which}
-          onChoose={(value) => (percentile.value = value)}
-        />
+        <div class="switches">
+          <Sides />
+          <SegmentedControl
+            legend="Percentile"
+            name="percentile"
+            options={options}
+            chosen={which}
+            onChoose={(value) => (percentile.value = value)}
+          />
+        </div>
       }
       table={{
         columns: ["Time", "n", ...COLUMNS.concat(answer.earlier ? EARLIER : []).map(({ label }) => heading(label))],
@@ -127,9 +133,47 @@ function OverheadFacts({ answer }: { answer: CompareAnswer }) {
           ))}
         </dd>
       </div>
+      <Without />
     </dl>
   );
 }
+
+/** Which layers of the backend tell their time, and of which share of the streams. */
+function Sides() {
+  const answer = serverLayers.value;
+  const options = answer.kind === "known" ? sidesOf(answer.value) : [];
+  if (options.length < 2) return null;
+  return (
+    <SegmentedControl
+      legend="Layer"
+      name="layer"
+      options={options}
+      chosen={comparedSide.value}
+      onChoose={(side) => (comparedSide.value = side)}
+    />
+  );
+}
+
+/** Why streams lack the time of the chosen layer. */
+function Without() {
+  const answer = serverLayers.value;
+  const reasons = answer.kind === "known" ? reasonsOf(answer.value, comparedSide.value) : [];
+  return (
+    <div>
+      <dt>Without</dt>
+      <dd>
+        {reasons.map(([reason, n]) => (
+          <span key={reason} class="source">
+            {humanize(reason)} <small>{count(n)}</small>
+          </span>
+        ))}
+        <LayersHelp />
+      </dd>
+    </div>
+  );
+}
+
+const LayersHelp = () => <a href={`${DOCS}/server-timing-push.md#which-layers-a-site-has`}>More layers</a>;
 
 function NoServerTiming({ streams }: { streams: number }) {
   return (
@@ -141,6 +185,7 @@ function NoServerTiming({ streams }: { streams: number }) {
           ? "No streams in this time range."
           : `0 of ${plural(streams, "stream")} include server timing.`
       }
+      aside={<Sides />}
     >
       <div class="advice">
         <p>
@@ -150,7 +195,9 @@ function NoServerTiming({ streams }: { streams: number }) {
         <pre>
           <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
         </pre>
-        <p>Middleware for Python, Node and Rust does that.</p>
+        <p>
+          Middleware for Python, Node and Rust does that. <LayersHelp />
+        </p>
       </div>
     </Figure>
   );

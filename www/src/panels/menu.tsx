@@ -5,7 +5,7 @@ import { Icon } from "../ui/icon";
 import { Popover } from "../ui/popover";
 import { hasShortcuts, isHelpOpen } from "./shortcuts";
 
-const DOCS = "https://github.com/llm-rum/llm-rum/tree/main/docs";
+export const DOCS = "https://github.com/llm-rum/llm-rum/tree/main/docs";
 
 export function Menu() {
   return (

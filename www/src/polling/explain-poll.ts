@@ -1,9 +1,19 @@
-/** Loads what the slow streams have in common, releases, markers and visits: when the view changes, and once a minute. */
+/** Loads what the slow streams have in common, releases, markers, visits and the server's layers: when the view changes, and once a minute. */
 import { computed, effect } from "@preact/signals";
 
 import { LOADING, toResult } from "../api/async-result";
-import { getExplanation, getMarkers, getReleases, getVisits } from "../api/client";
-import { connection, explainedOf, explanation, paused, postedMarkers, releases, view, visits } from "../state";
+import { getExplanation, getMarkers, getReleases, getServerLayers, getVisits } from "../api/client";
+import {
+  connection,
+  explainedOf,
+  explanation,
+  paused,
+  postedMarkers,
+  releases,
+  serverLayers,
+  view,
+  visits,
+} from "../state";
 
 const MINUTE_MS = 60_000;
 
@@ -14,7 +24,7 @@ export function startExplainPoll(): void {
   const asked = computed(() => JSON.stringify([view.value.filters, view.value.range, explainedOf.value]));
   const isOpen = computed(() => connection.value.kind === "open");
   effect(() => {
-    if (asked.value) explanation.value = visits.value = LOADING;
+    if (asked.value) explanation.value = visits.value = serverLayers.value = LOADING;
   });
   effect(() => {
     if (asked.value && isOpen.value) void poll();
@@ -28,17 +38,19 @@ async function poll(): Promise<void> {
   current = controller;
   const { range, filters } = view.peek();
   const options = { signal: controller.signal };
-  const [newExplanation, newReleases, newMarkers, newVisits] = await Promise.all([
+  const [newExplanation, newReleases, newMarkers, newVisits, newLayers] = await Promise.all([
     toResult(getExplanation({ range, filters }, explainedOf.peek(), options)),
     toResult(getReleases({ range, filters }, options)),
     toResult(getMarkers({ range, filters }, options, "!release")),
     toResult(getVisits({ range, filters }, options)),
+    toResult(getServerLayers({ range, filters }, options)),
   ]);
   if (controller.signal.aborted) return;
   explanation.value = newExplanation;
   releases.value = newReleases;
   postedMarkers.value = newMarkers;
   visits.value = newVisits;
+  serverLayers.value = newLayers;
   timer = setTimeout(pollAgain, MINUTE_MS);
 }
 

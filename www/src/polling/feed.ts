@@ -29,6 +29,7 @@ import {
 import { isWaitMetric, leadMetric, targetsInView } from "../metric";
 import {
   busy,
+  comparedSide,
   connection,
   dashboardData,
   defaultMetric,
@@ -62,7 +63,7 @@ let openedAt = 0;
 export function startFeed(): void {
   const key = computed(() => {
     const { metric, chartType, compareTo, by, showsAllGroups } = view.value;
-    return JSON.stringify([queryKey(view.value), metric, chartType, compareTo, by, showsAllGroups]);
+    return JSON.stringify([queryKey(view.value), metric, chartType, compareTo, by, showsAllGroups, comparedSide.value]);
   });
   const streamId = computed(() => view.value.stream);
   effect(() => {
@@ -167,7 +168,7 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
   const [earlier, timeseries, compare, phases, speed, heatmap] = await Promise.all([
     compareTo ? toResult(getSummary({ ...window, range: { from, to } }, null, options)) : null,
     step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
-    toResult(getCompare(window, { compareTo, step }, options)),
+    toResult(getCompare(window, { compareTo, step, layer: comparedSide.peek() }, options)),
     toResult(getPhases(window, options)),
     toResult(getTimeseries(window, { metric: "output_rate", compareTo, step }, options)),
     requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
