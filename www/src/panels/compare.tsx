@@ -160,7 +160,7 @@ function Without() {
   const reasons = answer.kind === "known" ? reasonsOf(answer.value, comparedSide.value) : [];
   return (
     <div>
-      <dt>Without</dt>
+      <dt>{reasons.length > 0 ? "Without" : "Layers"}</dt>
       <dd>
         {reasons.map(([reason, n]) => (
           <span key={reason} class="source">
@@ -173,7 +173,7 @@ function Without() {
   );
 }
 
-const LayersHelp = () => <a href={`${DOCS}/server-timing-push.md#which-layers-a-site-has`}>More layers</a>;
+const LayersHelp = () => <a href={`${DOCS}/server-timing-push.md#layers-of-a-site`}>More layers</a>;
 
 function NoServerTiming({ streams }: { streams: number }) {
   return (
