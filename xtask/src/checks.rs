@@ -82,6 +82,31 @@ pub(crate) fn test(root: &Path) -> Result<()> {
                 .args(["--no-fail-fast", "--", "--test-threads=1", "--show-output"]),
         );
     }
+    println!("left out: LiteLLM and OpenTelemetry packages, see `cargo xtask test-products`");
+    checks.close()
+}
+
+/// Real products send timings to the collector. Apart from [`test`], because their packages take long to install.
+pub(crate) fn test_products(root: &Path) -> Result<()> {
+    let suites = [
+        ("OpenTelemetry", "test_opentelemetry.py", tools::opentelemetry_packages(root)?),
+        ("LiteLLM", "test_litellm.py", tools::litellm_packages(root)?),
+    ];
+    let mut checks = Checks::default();
+    if checks.stage("build", || run(&mut cargo(root, &["build", "-p", "collector", "--quiet"]))) {
+        for (product, file, programs) in suites {
+            let mut pytest = Command::new(programs.join("pytest"));
+            pytest.current_dir(root.join("tests/products")).args([
+                "-q",
+                "-s",
+                "-p",
+                "no:cacheprovider",
+                file,
+            ]);
+            pytest.env("PYTHONDONTWRITEBYTECODE", "1").env("LLM_RUM", target_dir(root).join("debug/llm-rum"));
+            checks.tests(product, &mut pytest);
+        }
+    }
     checks.close()
 }
 

@@ -45,6 +45,8 @@ enum Command {
     DashboardDev(demo::DashboardOptions),
     /// Run every check: formatting, lints, and unit, integration and browser tests.
     Test,
+    /// Run real LLM products against a collector. Installs large Python packages.
+    TestProducts,
     /// Run the fast checks: rules, formatting, lints and unit tests.
     Check,
     /// Write the types and tables that are generated from report fields, metrics, dimensions and parameters.
@@ -88,6 +90,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Demo(options) => demo::run_pair(&root, &options),
         Command::DashboardDev(options) => demo::run_dashboard_dev(&root, &options),
         Command::Test => checks::test(&root),
+        Command::TestProducts => checks::test_products(&root),
         Command::Check => checks::check(&root),
         Command::Generate => checks::generate(&root, &[]),
         Command::Build => artefacts::build(&root),

@@ -119,6 +119,17 @@ pub(crate) fn mcp_client_packages(root: &Path) -> Result<PathBuf> {
     listed_packages(root, "tests/mcp/requirements.txt", "target/python-mcp")
 }
 
+/// Puts the packages that trace a client of a model under `target/python-opentelemetry`, unless they are there. Gives
+/// back the folder of their programs.
+pub(crate) fn opentelemetry_packages(root: &Path) -> Result<PathBuf> {
+    listed_packages(root, "tests/products/requirements-opentelemetry.txt", "target/python-opentelemetry")
+}
+
+/// Puts the proxy of LiteLLM under `target/python-litellm`, unless it is there. Gives back the folder of its programs.
+pub(crate) fn litellm_packages(root: &Path) -> Result<PathBuf> {
+    listed_packages(root, "tests/products/requirements-litellm.txt", "target/python-litellm")
+}
+
 /// Makes an environment of Python with the packages of a list. Gives back the folder of its programs.
 fn listed_packages(root: &Path, list: &str, folder: &str) -> Result<PathBuf> {
     let list = root.join(list);

@@ -66,7 +66,7 @@ struct Without {
     no_ttft: u64,
     /// The request failed before a response.
     no_response: u64,
-    /// The response has no id of its own: no timing can be matched.
+    /// The response has no id, nor a comment of a middleware with one: no timing can be matched.
     no_response_id: u64,
     /// The stream is younger than `server.wait_seconds`.
     may_come: u64,
@@ -91,7 +91,7 @@ pub(crate) async fn server_layers(
     let range = range.at_present(&state);
     let waits_since_ms = time::now_ms() - i64::from(state.config.server.wait_seconds) * 1_000;
     let read = move |store: &Backend<'_>| {
-        let reads = FIELDS_OF_LAYERS.into_iter().chain(["response_id"]);
+        let reads = FIELDS_OF_LAYERS.into_iter().chain(["response_id", "server_id"]);
         let (mut streams, mut since_ms) = (0, None);
         let mut layers = LAYERS.map(|(layer, _)| LayerShare::none_of(layer));
         store.each_kept(
@@ -123,14 +123,15 @@ impl LayerShare {
 
     fn add(&mut self, report: &StreamReport, layer: Layer, may_come: bool) {
         let without = &mut self.without;
+        let has_id = report.response_id.is_some() || report.server_id.is_some();
         let counter = match LayerTtft::of(report, layer) {
             Some(LayerTtft { in_stream: None, .. }) => &mut self.sent,
             Some(LayerTtft { in_stream: Some(_), .. }) => &mut self.in_stream,
             None if report.layers.as_ref().is_some_and(|layers| layer.of(layers).is_some()) => {
                 &mut without.no_ttft
             }
-            None if report.response_id.is_some() && may_come => &mut without.may_come,
-            None if report.response_id.is_some() => &mut without.no_fact,
+            None if has_id && may_come => &mut without.may_come,
+            None if has_id => &mut without.no_fact,
             None if report.headers_ms.is_none() && report.first_byte_ms.is_none() => &mut without.no_response,
             None => &mut without.no_response_id,
         };

@@ -1,5 +1,5 @@
 //! The collector's own format of facts: `{"facts":[{"id":"chatcmpl-…","layer":"app","source":"asgi","ttft_ms":812.4}]}`.
-//! Fields: `docs/server-timings.md`.
+//! Fields: `docs/server-timing-push.md`.
 
 use std::borrow::Cow;
 

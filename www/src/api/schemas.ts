@@ -1579,7 +1579,7 @@ export interface StreamsWithoutLayer {
   no_fact: number;
   /** The request failed before a response. */
   no_response: number;
-  /** The response has no id of its own: no timing can be matched. */
+  /** The response has no id, nor a comment of a middleware with one: no timing can be matched. */
   no_response_id: number;
   /** The layer told something else of the stream. */
   no_ttft: number;

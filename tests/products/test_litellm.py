@@ -1,0 +1,121 @@
+"""The real proxy of LiteLLM sends its batches to a collector, as docs/server-timing-push.md says."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import BACKEND, DECODE_S, PLANTED, PREFILL_S, Collector, UpstreamServer, until
+
+KEY = "sk-0123456789"
+
+
+@pytest.fixture
+def proxy(collector: Collector, upstream: UpstreamServer, tmp_path: Path) -> Iterator[str]:
+    def model(name: str) -> dict[str, object]:
+        to = {"model": f"openai/{name}", "api_base": upstream.url, "api_key": "none", "max_retries": 0}
+        return {"model_name": name, "litellm_params": to}
+
+    config = tmp_path / "litellm.yaml"
+    # JSON is YAML.
+    config.write_text(json.dumps({
+        "model_list": [model("scripted"), model("broken")],
+        "litellm_settings": {
+            "callbacks": ["generic_api"],
+            "cache": True,
+            "cache_params": {"type": "local"},
+            "num_retries": 0,
+        },
+        "general_settings": {"master_key": KEY},
+    }))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment = os.environ | {
+        "GENERIC_LOGGER_ENDPOINT": f"{collector.url}/v1/server-timings/litellm",
+        "GENERIC_LOGGER_HEADERS": f"Authorization=Bearer {BACKEND}",
+        "DEFAULT_FLUSH_INTERVAL_SECONDS": "1",
+        # Without it the proxy asks the internet for prices before it starts.
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+    program = Path(sys.executable).with_name("litellm")
+    command = [program, "--config", config, "--host", "127.0.0.1", "--port", str(port)]
+    log = tmp_path / "litellm.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=tmp_path)
+    url = f"http://127.0.0.1:{port}"
+
+    def ready() -> bool | None:
+        assert process.poll() is None, log.read_text()[-2_000:]
+        try:
+            with urllib.request.urlopen(f"{url}/health/liveliness") as answer:
+                return answer.status == 200
+        except OSError:
+            return None
+
+    try:
+        until(ready, "proxy")
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ask(proxy: str, model: str = "scripted", prompt: str = "one", stream: bool = True) -> str:
+    """The answer as the proxy's client gets it."""
+    asked = {"model": model, "stream": stream, "messages": [{"role": "user", "content": f"{PLANTED} {prompt}"}]}
+    headers = {"content-type": "application/json", "authorization": f"Bearer {KEY}"}
+    request = urllib.request.Request(f"{proxy}/v1/chat/completions", json.dumps(asked).encode(), headers)
+    with urllib.request.urlopen(request) as answer:
+        return answer.read().decode()
+
+
+def ids(stream: str) -> set[str]:
+    events = [line.removeprefix("data: ") for line in stream.splitlines() if line.startswith("data: {")]
+    return {json.loads(event)["id"] for event in events}
+
+
+def test_the_proxy_and_the_browser_name_the_same_streams(proxy: str, collector: Collector) -> None:
+    streams = []
+    for number in range(5):
+        [identity] = ids(ask(proxy, prompt=f"number {number}"))
+        streams.append(collector.report(identity))
+    for stream in streams:
+        timing = collector.layer(stream, "gateway")
+        assert (timing["source"], timing["ended"]) == ("litellm", "complete")
+        # The proxy adds its own time, so there is no upper limit.
+        assert timing["ttft_ms"] >= PREFILL_S * 1e3
+        assert timing["duration_ms"] >= (PREFILL_S + DECODE_S) * 1e3 > timing["duration_ms"] - timing["ttft_ms"]
+    print(f"litellm: {len(streams)} of {len(streams)} matched")
+
+
+def test_a_cached_answer_has_the_id_of_the_first(proxy: str, collector: Collector) -> None:
+    first, second = (ids(ask(proxy, prompt="the same")) for _ in range(2))
+    # The upstream gives each answer an id of its own: the second came from the proxy's cache.
+    assert first == second
+    [identity] = first
+    assert collector.layer(collector.report(identity), "gateway")["ended"] == "complete"
+
+
+def test_an_answer_in_one_piece_has_no_first_token(proxy: str, collector: Collector) -> None:
+    identity = json.loads(ask(proxy, stream=False))["id"]
+    timing = collector.layer(collector.report(identity), "gateway")
+    # LiteLLM writes the end of the answer as its first chunk.
+    assert "ttft_ms" not in timing
+    assert timing["duration_ms"] >= PREFILL_S * 1e3
+
+
+def test_a_failure_is_taken_without_its_text(proxy: str, collector: Collector) -> None:
+    with pytest.raises(urllib.error.HTTPError):
+        ask(proxy, "broken")
+    [identity] = ids(ask(proxy))
+    # Batches keep their order: the failure came with this answer, or before it.
+    collector.layer(collector.report(identity), "gateway")
+    assert collector.facts("refused") == 0
+    assert collector.files_with(identity)
+    assert collector.files_with(PLANTED) == []
