@@ -79,7 +79,9 @@ pub(crate) fn wilson_bound(count: u64, all: u64) -> f64 {
 fn wilson(count: u64, all: u64, z: f64) -> f64 {
     let (all, share) = (all as f64, count as f64 / all as f64);
     let spread = (share * (1.0 - share) / all + z * z / (4.0 * all * all)).sqrt();
-    (share + z * z / (2.0 * all) - z * spread) / (1.0 + z * z / all)
+    let lower = (share + z * z / (2.0 * all) - z * spread) / (1.0 + z * z / all);
+    // Rounding may leave a trace above a share of 0.
+    lower.clamp(0.0, share)
 }
 
 /// One-sided error probability of the lower bound.
@@ -97,6 +99,16 @@ const TAIL: f64 = 0.025;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_contains_its_share() {
+        for all in 1..=400 {
+            for count in [0, all / 3, all] {
+                let bound = wilson_bound(count, all);
+                assert!((0.0..=count as f64 / all as f64).contains(&bound), "{count} of {all}: {bound}");
+            }
+        }
+    }
 
     /// Computed by halving, with sums of the binomial distribution in 80 digits.
     const EXACT: [(u64, u64, f64); 8] = [
