@@ -28,6 +28,10 @@ pub(crate) struct Inference {
     pub(crate) found: bool,
     /// The place of the first one.
     format: Option<u64>,
+    /// The number of the first event with text.
+    first_text: u32,
+    /// The number of events before the server's comment on its first token.
+    before_comment: Option<u32>,
     /// Values that came earlier, and were text as is known since the latest event.
     earlier: Vec<(f64, TextKinds)>,
     /// The latest event: its outline, and whether it had text.
@@ -62,6 +66,8 @@ impl Inference {
         events: 0,
         found: false,
         format: None,
+        first_text: 0,
+        before_comment: None,
         earlier: Vec::new(),
         latest: None,
         last_ms: None,
@@ -148,6 +154,16 @@ impl Inference {
         self.found && self.ended
     }
 
+    /// A comment of the server came that says when its first token came: just before the event with it.
+    pub(crate) fn note_comment(&mut self) {
+        self.before_comment.get_or_insert(self.events);
+    }
+
+    /// Whether the server took an earlier event for the first token: one that a middleware does not know may be text.
+    pub(crate) fn is_comment_early(&self) -> bool {
+        self.found && self.before_comment.is_some_and(|before| before + 1 < self.first_text)
+    }
+
     /// The place of the text that was found first: what distinguishes one format from others.
     pub(crate) fn format(&self) -> Option<u64> {
         self.format
@@ -176,7 +192,6 @@ impl Inference {
         let Candidate { place, kinds, .. } = self.candidates[at];
         self.candidates[at].set_text();
         self.found = true;
-        self.format.get_or_insert(place);
         let mut now = TextKinds::NONE;
         let own = self.pending.iter().filter(|value| value.candidate == place).copied().collect::<Vec<_>>();
         for value in &own {
@@ -185,6 +200,10 @@ impl Inference {
             } else {
                 self.earlier.push((value.at_ms, kinds));
             }
+        }
+        if self.format.is_none() {
+            self.format = Some(place);
+            self.first_text = own.first().map_or(self.events, |value| value.event);
         }
         self.pending.retain(|value| !own.iter().any(|taken| taken.event == value.event));
         now

@@ -204,6 +204,9 @@ impl Meter {
         let outcome = self.outcome(dialect);
         for inference in self.inference.iter().filter(|it| it.found) {
             self.state.usage.set(inference.tokens);
+            if inference.is_comment_early() {
+                self.state.server.drop_comment_times();
+            }
         }
         self.update_defects();
         let StreamState { report, usage, server, .. } = &mut self.state;
@@ -274,7 +277,11 @@ impl Meter {
                     text = TextKinds::ANSWER;
                 }
                 Frame::Text { .. } => {}
-                Frame::Comment(comment) => state.read_comment(comment),
+                Frame::Comment(comment) => {
+                    if state.read_comment(comment) {
+                        self.inference.iter_mut().for_each(Inference::note_comment);
+                    }
+                }
                 Frame::Oversize => {
                     self.unread = true;
                     state.report.defects.add(Defect::Oversize);

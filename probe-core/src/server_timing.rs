@@ -81,6 +81,14 @@ impl ServerClaims {
         fill(&mut claim.numbers, &earlier);
     }
 
+    /// Forgets the times of the comment, which are of another event than the first token.
+    pub(crate) fn drop_comment_times(&mut self) {
+        if let Some(comment) = &mut self.comment {
+            comment.numbers[ClaimField::FirstToken as usize] = ABSENT;
+            comment.numbers[ClaimField::Generation as usize] = ABSENT;
+        }
+    }
+
     /// Adds an engine's own timing. False if it is not enough for a claim.
     pub(crate) fn add_engine_timing<S>(
         &mut self,

@@ -180,6 +180,28 @@ fn play(format: &Format, values: &[String], with_last: bool, end: End) -> Stream
     meter.report()
 }
 
+/// A middleware that does not know the format comments on the first event with data.
+#[test]
+fn the_server_time_of_another_event_is_dropped() {
+    let at = Timestamp::from_ms;
+    let piece = |text: &str| format!("data: {{\"reply\":{{\"piece\":\"{text}\"}}}}\n\n");
+    let text = ["The", " moon", " is", " far", " away."].map(piece).concat();
+    let status = "data: {\"stage\":\"retrieving\"}\n\n";
+    let comment = ": llm-rum {\"ttft_ms\":85.2,\"queue_ms\":3}\n\n";
+    for (body, ttft_ms) in [
+        ([comment, status, &text].concat(), None),
+        ([status, comment, &text].concat(), Some(85.2)),
+        ([status, &text, comment].concat(), Some(85.2)),
+    ] {
+        let mut meter = Meter::new("", at(0.0));
+        meter.on_headers(at(50.0), 200, "text/event-stream");
+        meter.on_chunk(at(100.0), body.as_bytes());
+        meter.on_end(at(110.0), End::Closed);
+        let server = meter.report().server.unwrap();
+        assert_eq!((server.ttft_ms, server.queue_ms), (ttft_ms, Some(3.0)), "{body}");
+    }
+}
+
 /// Text of at least eight pieces with blanks, as it comes by `format`.
 fn values(format: &Format, pieces: &[&str]) -> Vec<String> {
     let mut whole = String::new();

@@ -85,18 +85,21 @@ impl StreamState {
         self.apply_event(dialect, &mut values)
     }
 
-    /// Reads an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`.
-    pub(crate) fn read_comment(&mut self, comment: &[u8]) {
+    /// Reads an SSE comment if it is ours: `llm-rum {"ttft_ms":85.2,…}`. Whether it was.
+    pub(crate) fn read_comment(&mut self, comment: &[u8]) -> bool {
+        let mut is_ours = false;
         if let Some(fields) = comment.trim_ascii().strip_prefix(b"llm-rum ") {
             // The walk would add wildcards to the template of the last event.
             self.template.clear();
             let (mut values, mut json) = (EventValues::default(), Json::new(fields));
             walk(self, &mut values, &mut json, op::IN << op::ARGUMENT_BITS | COMMENT.0);
-            if json.finish() && values.numbers.any() {
+            is_ours = json.finish() && values.numbers.any();
+            if is_ours {
                 self.server.add_comment(&mut values.numbers);
                 self.set_id(TextField::ServerId, values.id);
             }
         }
+        is_ours
     }
 
     /// Reads an unfinished event at the end of the stream, if its data is whole: most SDKs read it, though the standard
