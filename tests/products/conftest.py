@@ -174,8 +174,13 @@ def upstream() -> Iterator[UpstreamServer]:
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Collector]:
+    yield from run_collector(tmp_path, CONFIG)
+
+
+def run_collector(tmp_path: Path, text: str) -> Iterator[Collector]:
+    """A collector with this configuration, until its test is over."""
     config = tmp_path / "llm-rum.toml"
-    config.write_text(CONFIG)
+    config.write_text(text)
     data = tmp_path / "data"
     command = [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, "--data", data]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

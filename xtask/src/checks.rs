@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::paths::target_dir;
+use crate::profile::Profile;
 use crate::run::{output, run};
 use crate::{artefacts, rules, size, tools};
 
@@ -82,18 +83,20 @@ pub(crate) fn test(root: &Path) -> Result<()> {
                 .args(["--no-fail-fast", "--", "--test-threads=1", "--show-output"]),
         );
     }
-    println!("left out: LiteLLM and OpenTelemetry packages, see `cargo xtask test-products`");
+    println!("left out: LiteLLM, OpenTelemetry packages, accuracy with FastAPI: `cargo xtask test-products`");
     checks.close()
 }
 
-/// Real products send timings to the collector. Apart from [`test`], because their packages take long to install.
+/// Real products send timings to the collector. Apart from the other tests, because their packages take long to install.
 pub(crate) fn test_products(root: &Path) -> Result<()> {
+    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER, tools::NGINX])?;
     let suites = [
         ("OpenTelemetry", "test_opentelemetry.py", tools::opentelemetry_packages(root)?),
         ("LiteLLM", "test_litellm.py", tools::litellm_packages(root)?),
+        ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
     ];
     let mut checks = Checks::default();
-    if checks.stage("build", || run(&mut cargo(root, &["build", "-p", "collector", "--quiet"]))) {
+    if checks.stage("build", || artefacts::build(root)) {
         for (product, file, programs) in suites {
             let mut pytest = Command::new(programs.join("pytest"));
             pytest.current_dir(root.join("tests/products")).args([
@@ -103,7 +106,9 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
                 "no:cacheprovider",
                 file,
             ]);
-            pytest.env("PYTHONDONTWRITEBYTECODE", "1").env("LLM_RUM", target_dir(root).join("debug/llm-rum"));
+            pytest
+                .env("PYTHONDONTWRITEBYTECODE", "1")
+                .env("LLM_RUM", artefacts::program(root, Profile::Release, "llm-rum"));
             checks.tests(product, &mut pytest);
         }
     }

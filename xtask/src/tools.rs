@@ -27,7 +27,7 @@ pub(crate) const XVFB: Program = Program { name: "Xvfb", package: "xvfb" };
 pub(crate) const FAKETIME: Program = Program { name: "faketime", package: "faketime" };
 const PYTHON: Program = Program { name: "python3", package: "python3-venv" };
 pub(crate) const PROMETHEUS: Program = Program { name: "prometheus", package: "prometheus" };
-/// Only to read a configuration: the package that starts no server.
+/// The package that starts no server.
 pub(crate) const NGINX: Program = Program { name: "nginx", package: "nginx-light" };
 /// A C compiler for programs that are linked statically.
 pub(crate) const MUSL_GCC: Program = Program { name: "musl-gcc", package: "musl-tools" };
