@@ -185,12 +185,14 @@ function Fields({ report }: { report: StreamReport }) {
         <div key={title} class="field-group">
           <h4>{title}</h4>
           <dl>
-            {entries.map(({ name, text, dimension }) => (
+            {entries.map(({ name, text, dimension, href }) => (
               <div key={name}>
                 <dt>{name}</dt>
                 <dd>
                   {dimension && text ? (
                     <FilterButton dimension={dimension} value={text} />
+                  ) : href ? (
+                    <a href={href}>{href}</a>
                   ) : (
                     (text ?? <span class="dim">unknown</span>)
                   )}

@@ -11,6 +11,8 @@ export interface Field {
   text: string | null;
   /** Dimension that the value can filter by. */
   dimension?: Dimension;
+  /** Address that it leads to. */
+  href?: string;
 }
 
 export interface FieldGroup {
@@ -33,6 +35,7 @@ function identityFields(report: StreamReport): FieldGroup {
       { name: "HTTP status", text: isKnown(report.status) ? String(report.status) : null },
       ...dimensionFields(report, "finish_reason"),
       { name: "response id", text: report.response_id ?? null },
+      ...Object.entries(report.links ?? {}).map(([name, href]) => ({ name, text: null, href })),
       { name: "content visibility", text: VISIBILITY[report.observed ?? "events"] },
       { name: "revision", text: String(report.rev ?? 0) },
       ...(sampleRate ? [{ name: "sample rate", text: `${+(sampleRate * 100).toPrecision(3)} % of tabs` }] : []),
