@@ -1,5 +1,5 @@
 //! `GET /v1/server-layers`: which layers of the backend tell the time to first token of how many streams, and why the
-//! others lack it. Definition: `docs/server-timing-push.md#layers-of-a-site`.
+//! others lack it. Definition: `docs/server-timing-layers.md`.
 
 use std::collections::BTreeMap;
 

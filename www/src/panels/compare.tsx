@@ -173,7 +173,7 @@ function Without() {
   );
 }
 
-const LayersHelp = () => <a href={`${DOCS}/server-timing-push.md#layers-of-a-site`}>More layers</a>;
+const LayersHelp = () => <a href={`${DOCS}/server-timing-layers.md`}>More layers</a>;
 
 function NoServerTiming({ streams }: { streams: number }) {
   return (
