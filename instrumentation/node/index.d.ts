@@ -16,6 +16,16 @@ export interface Marks {
  */
 export function withLlmRum<Handler extends (...args: any[]) => unknown>(handler: Handler): Handler;
 
+/**
+ * Sends the collector a timing of the layer `app` for each stream: how it ended, and its times. Without a call, the
+ * variables `LLM_RUM_COLLECTOR`, `LLM_RUM_TOKEN` and `LLM_RUM_SITE` say where; without those nothing is sent. In the
+ * background: at most 1,000 timings wait, and the app never waits for them. A Worker calls it with its own settings,
+ * and its handler gets the context with `waitUntil` as usual.
+ */
+export function sendTimingsTo(
+  target: { collector: string; token?: string; site?: string } | undefined,
+): void;
+
 /** Middleware for Express, and for everything else that calls `(request, response, next)`. */
 export function expressMiddleware(): (request: any, response: any, next: (error?: any) => void) => void;
 

@@ -35,7 +35,7 @@ const LAYERS: [Layers; 6] = [
     Layers { folder: "probe-wasm/js", order: "entry development extensions page watcher session tap" },
     Layers {
         folder: "instrumentation/node/src",
-        order: "index express fastify web node-response comment-writer event-kind event-splitter eligibility marks \
+        order: "index express fastify web node-response stream-fact push comment-writer event-kind event-splitter eligibility marks \
                 faults async-local-storage-node async-local-storage-other",
     },
     Layers {

@@ -9,11 +9,13 @@ const LF = 10;
 const CR = 13;
 const MARKED = /** @type {const} */ (["queue_ms", "output_tokens"]);
 
-/** @typedef {import("./marks.js").Marks & { ttft_ms?: number, generation_ms?: number }} Values */
+/** @typedef {import("./marks.js").Marks & { ttft_ms?: number, generation_ms?: number, id?: string }} Values */
 
 export class CommentWriter {
   #arrivedMs;
   #marks;
+  /** Until a comment has had it. */
+  #id;
   #events = new EventSplitter();
   #encoder = new TextEncoder();
   /** Marked values of the comments so far. @type {import("./marks.js").Marks} */
@@ -30,10 +32,20 @@ export class CommentWriter {
   /**
    * @param {number} arrivedMs When the request arrived, by the clock of all other times.
    * @param {import("./marks.js").Marks} marks What the app marks until then is in the next comment.
+   * @param {string} [id] By it the collector finds the stream of a fact. Empty if none is sent.
    */
-  constructor(arrivedMs, marks) {
+  constructor(arrivedMs, marks, id = "") {
     this.#arrivedMs = arrivedMs;
     this.#marks = marks;
+    this.#id = id;
+  }
+
+  /** The times so far. @returns {{ ttft_ms?: number, generation_ms?: number }} */
+  times() {
+    const [first, last] = [this.#firstTextMs, this.#lastTextMs];
+    if (first === undefined) return {};
+    const ttft_ms = rounded(first - this.#arrivedMs);
+    return last === undefined ? { ttft_ms } : { ttft_ms, generation_ms: rounded(last - first) };
   }
 
   /**
@@ -128,6 +140,8 @@ export class CommentWriter {
   #comment(times, { hasIds, lineEnd }) {
     /** @type {Values} */
     const values = { ...times };
+    if (this.#id) values.id = this.#id;
+    this.#id = "";
     for (const field of MARKED) {
       const value = this.#marks[field];
       if (value !== undefined && value !== this.#written[field]) values[field] = this.#written[field] = value;

@@ -3,4 +3,5 @@
 export { expressMiddleware } from "./express.js";
 export { fastifyPlugin } from "./fastify.js";
 export { mark } from "./marks.js";
+export { sendTimingsTo } from "./push.js";
 export { withLlmRum } from "./web.js";

@@ -4,6 +4,7 @@ import { CommentWriter } from "./comment-writer.js";
 import { canCarryComments, isFromBrowser } from "./eligibility.js";
 import { logFault } from "./faults.js";
 import { keepMarks } from "./marks.js";
+import { StreamFact } from "./stream-fact.js";
 
 /** @typedef {import("node:http").IncomingMessage} Request */
 /** @typedef {import("node:http").ServerResponse} Response */
@@ -20,7 +21,12 @@ export function watchNodeResponse(request, response, handle) {
     if (request.method === "HEAD" || !isFromBrowser((name) => request.headers[name])) return undefined;
     const marks = {};
     keepMarks(marks, [request, handle]);
-    patch(response, new CommentWriter(performance.now(), marks));
+    const nowMs = performance.now();
+    const fact = new StreamFact(nowMs);
+    patch(response, new CommentWriter(nowMs, marks, fact.id), (comments) => {
+      const brokeOff = response.errored ? "error" : "client_gone";
+      fact.send(response.writableFinished ? "complete" : brokeOff, comments, marks);
+    });
     return marks;
   } catch (error) {
     logFault(error);
@@ -32,8 +38,9 @@ export function watchNodeResponse(request, response, handle) {
  * Puts comments into the body that the app writes, if its headers allow that.
  * @param {Response} response
  * @param {CommentWriter} comments
+ * @param {(comments: CommentWriter) => void} onClose Called when a response with comments is over.
  */
-function patch(response, comments) {
+function patch(response, comments, onClose) {
   const { write, end, writeHead } = response;
   /** Known with the headers. @type {boolean | undefined} */
   let isCarrier;
@@ -45,6 +52,7 @@ function patch(response, comments) {
     // If the app sent its headers before it called the middleware, their length must stay right.
     isCarrier = canCarryComments(status, header) && !(hasLength && response.headersSent);
     if (isCarrier && hasLength) response.removeHeader("content-length");
+    if (isCarrier) response.once("close", () => onClose(comments));
     return isCarrier;
   };
 

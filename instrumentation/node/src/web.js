@@ -4,8 +4,9 @@ import { CommentWriter } from "./comment-writer.js";
 import { canCarryComments, isFromBrowser } from "./eligibility.js";
 import { logFault } from "./faults.js";
 import { keepMarks, withMarks } from "./marks.js";
+import { StreamFact } from "./stream-fact.js";
 
-/** @typedef {{ comments: CommentWriter, marks: import("./marks.js").Marks }} Watched */
+/** @typedef {{ comments: CommentWriter, marks: import("./marks.js").Marks, fact: StreamFact, waitUntil?: (sent: Promise<void>) => void }} Watched */
 
 /**
  * @template {(...args: any[]) => unknown} Handler
@@ -15,7 +16,7 @@ import { keepMarks, withMarks } from "./marks.js";
 export function withLlmRum(handler) {
   /** @this {unknown} @param {any[]} args */
   function handle(...args) {
-    const watched = watch(args[0]);
+    const watched = watch(args[0], args);
     if (!watched) return handler.apply(this, args);
     const response = withMarks(watched.marks, () => handler.apply(this, args));
     const isPromise = typeof (/** @type {any} */ (response)?.then) === "function";
@@ -25,18 +26,31 @@ export function withLlmRum(handler) {
   return /** @type {Handler} */ (handle);
 }
 
-/** Begins to measure if a browser asks. @param {any} argument The handler's first. @returns {Watched | undefined} */
-function watch(argument) {
+/**
+ * Begins to measure if a browser asks.
+ * @param {any} argument The handler's first.
+ * @param {any[]} args
+ * @returns {Watched | undefined}
+ */
+function watch(argument, args) {
   try {
     const request = requestOf(argument);
     if (!request || request.method === "HEAD" || !isFromBrowser((name) => request.headers.get(name))) return undefined;
     const marks = {};
     keepMarks(marks, [request, argument]);
-    return { comments: new CommentWriter(performance.now(), marks), marks };
+    const nowMs = performance.now();
+    const fact = new StreamFact(nowMs);
+    return { comments: new CommentWriter(nowMs, marks, fact.id), marks, fact, waitUntil: waitUntilOf(args) };
   } catch (error) {
     logFault(error);
     return undefined;
   }
+}
+
+/** Of the context that a Worker's handler gets. @param {any[]} args */
+function waitUntilOf(args) {
+  const context = args.find((it) => typeof it?.waitUntil === "function");
+  return context && ((/** @type {Promise<void>} */ sent) => context.waitUntil(sent));
 }
 
 /** A request, SvelteKit's or Remix's event with one, or a context of Hono. @param {any} argument */
@@ -68,7 +82,7 @@ function commented(response, watched) {
  * @param {ReadableStream} body
  * @param {Watched} watched
  */
-function commentedBody(body, { comments, marks }) {
+function commentedBody(body, { comments, marks, fact, waitUntil }) {
   /** @type {ReadableStreamDefaultReader | undefined} */
   let reader;
   return new ReadableStream(
@@ -76,12 +90,17 @@ function commentedBody(body, { comments, marks }) {
       async pull(controller) {
         const open = (reader ??= body.getReader());
         // The app's stream may call `mark` when it is asked for more.
-        const { done, value } = await withMarks(marks, () => open.read());
+        const { done, value } = await withMarks(marks, () => open.read()).catch((error) => {
+          fact.send("error", comments, marks, waitUntil);
+          throw error;
+        });
         const bytes = done ? comments.end() : comments.feed(value, performance.now());
         if (bytes) controller.enqueue(bytes);
         if (done) controller.close();
+        if (done) fact.send("complete", comments, marks, waitUntil);
       },
       cancel(reason) {
+        fact.send("client_gone", comments, marks, waitUntil);
         reader ??= body.getReader();
         return reader.cancel(reason);
       },

@@ -38,7 +38,7 @@ for (const conditions of ["node", "workerd"])
       cwd: app,
       encoding: "utf8",
     });
-    assert.equal(output.trim(), "expressMiddleware,fastifyPlugin,mark,withLlmRum");
+    assert.equal(output.trim(), "expressMiddleware,fastifyPlugin,mark,sendTimingsTo,withLlmRum");
   });
 
 for (const [module, moduleResolution] of [
