@@ -12,6 +12,7 @@ use pin_project_lite::pin_project;
 
 use crate::comment_writer::CommentWriter;
 use crate::marks::Marks;
+use crate::stream_end::{Ended, Listener, StreamEnd, random_id};
 
 pub(crate) type Clock = fn() -> Instant;
 
@@ -32,6 +33,7 @@ pub(crate) struct Watch {
     marks: Marks,
     arrived: Instant,
     clock: Clock,
+    listener: Option<Listener>,
 }
 
 /// The comments of one response.
@@ -44,13 +46,16 @@ struct Comments {
     trailers: Option<HeaderMap>,
     /// The last frame is out.
     is_over: bool,
+    /// The stream's id for the app's listener, until that has it.
+    id: Option<String>,
 }
 
 impl<B> CommentedBody<B> {
     pub(crate) fn new(inner: B, watch: Option<Watch>) -> Self {
         let comments = watch.map(|watch| {
-            let writer = Some(CommentWriter::new(watch.marks.clone()));
-            Box::new(Comments { watch, writer, trailers: None, is_over: false })
+            let id = watch.listener.is_some().then(random_id);
+            let writer = Some(CommentWriter::new(watch.marks.clone(), id.clone()));
+            Box::new(Comments { watch, writer, trailers: None, is_over: false, id })
         });
         Self { inner, comments }
     }
@@ -74,7 +79,7 @@ impl<B: Body> Body for CommentedBody<B> {
             return this.inner.poll_frame(context).map_ok(|frame| frame.map_data(bytes_of));
         };
         if let Some(trailers) = comments.trailers.take() {
-            comments.is_over = true;
+            comments.over(Ended::Complete);
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
         }
         if comments.is_over {
@@ -85,11 +90,11 @@ impl<B: Body> Body for CommentedBody<B> {
         Poll::Ready(match polled {
             Some(Ok(frame)) => Some(Ok(comments.pass(frame.map_data(bytes_of)))),
             Some(Err(error)) => {
-                comments.is_over = true;
+                comments.over(Ended::Error);
                 Some(Err(error))
             }
             None => {
-                comments.is_over = true;
+                comments.over(Ended::Complete);
                 comments.end().map(|comment| Ok(Frame::data(comment)))
             }
         })
@@ -112,8 +117,8 @@ impl<B: Body> Body for CommentedBody<B> {
 }
 
 impl Watch {
-    pub(crate) fn new(marks: Marks, clock: Clock) -> Self {
-        Self { marks, arrived: clock(), clock }
+    pub(crate) fn new(marks: Marks, clock: Clock, listener: Option<Listener>) -> Self {
+        Self { marks, arrived: clock(), clock, listener }
     }
 
     pub(crate) const fn marks(&self) -> &Marks {
@@ -139,7 +144,7 @@ impl Comments {
                     Frame::data(comment)
                 }
                 None => {
-                    self.is_over = true;
+                    self.over(Ended::Complete);
                     Frame::trailers(trailers)
                 }
             },
@@ -155,6 +160,23 @@ impl Comments {
         self.without_panic(|writer, _| writer.end())
     }
 
+    fn over(&mut self, ended: Ended) {
+        self.is_over = true;
+        self.tell(ended);
+    }
+
+    /// Tells the app's listener, once.
+    fn tell(&mut self, ended: Ended) {
+        let (Some(id), Some(Listener(listener))) = (self.id.take(), &self.watch.listener) else {
+            return;
+        };
+        let (ttft, generation) = self.writer.as_ref().map(CommentWriter::times).unwrap_or_default();
+        let (duration, marked) = (self.watch.elapsed(), self.watch.marks.get());
+        let end = StreamEnd { id, ended, duration, ttft, generation, marked };
+        // A panic of the listener must not reach the response. The panic hook logs it.
+        let _ = catch_unwind(AssertUnwindSafe(|| listener(end)));
+    }
+
     /// An internal fault ends the comments, and not the app's response. The panic hook logs it.
     fn without_panic(
         &mut self,
@@ -166,6 +188,13 @@ impl Comments {
             self.writer = None;
         }
         result.ok().flatten()
+    }
+}
+
+impl Drop for Comments {
+    /// Of a stream that is not over, the server has dropped the body: its client left.
+    fn drop(&mut self) {
+        self.tell(Ended::ClientGone);
     }
 }
 

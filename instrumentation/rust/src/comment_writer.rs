@@ -21,6 +21,8 @@ pub(crate) struct CommentWriter {
 #[derive(Debug)]
 struct State {
     marks: Marks,
+    /// Until a comment has had it.
+    id: Option<String>,
     /// Marked values of the comments so far.
     written: Marked,
     /// Times since the request arrived. `None` before the event.
@@ -32,11 +34,17 @@ struct State {
 }
 
 impl CommentWriter {
-    /// What the app marks until a comment is written is in that comment.
-    pub(crate) fn new(marks: Marks) -> Self {
+    /// What the app marks until a comment is written is in that comment, and `id` is in the first one.
+    pub(crate) fn new(marks: Marks, id: Option<String>) -> Self {
         let (first_text, last_text) = (None, None);
-        let state = State { marks, written: Marked::default(), first_text, last_text, is_done: false };
+        let state = State { marks, id, written: Marked::default(), first_text, last_text, is_done: false };
         Self { events: EventSplitter::new(), state, late: None }
+    }
+
+    /// Time to first token, and the time from there to the last one, so far.
+    pub(crate) fn times(&self) -> (Option<Duration>, Option<Duration>) {
+        let State { first_text, last_text, .. } = self.state;
+        (first_text, first_text.zip(last_text).map(|(first, last)| last.saturating_sub(first)))
     }
 
     /// The chunk with the comments that belong there. `None` if there are none.
@@ -115,8 +123,14 @@ impl State {
         let tokens = marked.output_tokens.filter(|_| marked.output_tokens != self.written.output_tokens);
         self.written = marked;
         let mut fields = String::new();
-        for (name, ms) in time_ms.into_iter().chain(queue_ms.map(|ms| ("queue_ms", ms))) {
+        if let Some((name, ms)) = time_ms {
             write!(fields, ",\"{name}\":{ms}").ok()?;
+        }
+        if let Some(id) = self.id.take() {
+            write!(fields, ",\"id\":\"{id}\"").ok()?;
+        }
+        if let Some(ms) = queue_ms {
+            write!(fields, ",\"queue_ms\":{ms}").ok()?;
         }
         if let Some(tokens) = tokens {
             write!(fields, ",\"output_tokens\":{tokens}").ok()?;

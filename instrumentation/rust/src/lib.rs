@@ -10,6 +10,7 @@ mod event_kind;
 mod event_splitter;
 mod marks;
 mod service;
+mod stream_end;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod tests;
 pub use body::CommentedBody;
 pub use marks::{Marks, mark};
 pub use service::{LlmRum, LlmRumLayer, ResponseFuture};
+pub use stream_end::{Ended, StreamEnd};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

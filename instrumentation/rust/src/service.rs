@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -14,26 +15,39 @@ use tower_service::Service;
 use crate::body::{Clock, CommentedBody, Watch};
 use crate::eligibility::{can_carry_comments, is_from_browser};
 use crate::marks::Marks;
+use crate::stream_end::{Listener, StreamEnd};
 
 /// Writes the server's time into streams of server-sent events that browsers read.
 ///
 /// The time to first token runs from the call of the service. Put the layer outermost, so that the time in other
 /// layers counts, but inside of compression: compressed bodies get no comments.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct LlmRumLayer {
     clock: Clock,
+    listener: Option<Listener>,
 }
 
 impl LlmRumLayer {
-    /// The layer. It has no options.
+    /// The layer, which only writes comments.
     #[must_use]
     pub fn new() -> Self {
-        Self { clock: Instant::now }
+        Self { clock: Instant::now, listener: None }
+    }
+
+    /// Calls `listener` for each stream with comments that is over, once. The app sends what it gets to the collector
+    /// ([`StreamEnd::json_of`]), by the HTTP client that it has. The listener must return at once: let it put the
+    /// value into a bounded channel.
+    ///
+    /// The first comment of each stream then has a random id.
+    #[must_use]
+    pub fn on_end(mut self, listener: impl Fn(StreamEnd) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Listener(Arc::new(listener)));
+        self
     }
 
     #[cfg(test)]
     pub(crate) fn with_clock(clock: Clock) -> Self {
-        Self { clock }
+        Self { clock, listener: None }
     }
 }
 
@@ -47,15 +61,16 @@ impl<S> Layer<S> for LlmRumLayer {
     type Service = LlmRum<S>;
 
     fn layer(&self, inner: S) -> LlmRum<S> {
-        LlmRum { inner, clock: self.clock }
+        LlmRum { inner, clock: self.clock, listener: self.listener.clone() }
     }
 }
 
 /// A service whose responses get comments. [`LlmRumLayer`] makes it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct LlmRum<S> {
     inner: S,
     clock: Clock,
+    listener: Option<Listener>,
 }
 
 impl<S, RequestBody, ResponseBody> Service<Request<RequestBody>> for LlmRum<S>
@@ -78,7 +93,7 @@ where
         if !is_from_browser(request.method(), request.headers()) {
             return ResponseFuture { inner: self.inner.call(request), watch: None };
         }
-        let watch = Watch::new(marks, self.clock);
+        let watch = Watch::new(marks, self.clock, self.listener.clone());
         let inner = watch.marks().scope(|| self.inner.call(request));
         ResponseFuture { inner, watch: Some(watch) }
     }

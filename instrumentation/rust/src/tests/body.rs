@@ -14,7 +14,7 @@ use tower::{Layer, Service, service_fn};
 
 use super::scripted::{Act, Received, Script, Step, clock, context, receive, respond_by, sends};
 use crate::marks::{Marked, Marks, mark};
-use crate::{CommentedBody, LlmRumLayer};
+use crate::{CommentedBody, Ended, LlmRumLayer, StreamEnd};
 
 const BODY: [&str; 3] = ["data: A\n\n", "data: B\n\n", "data: [DONE]\n\n"];
 
@@ -199,4 +199,56 @@ proptest! {
         prop_assert!(left.is_empty());
         prop_assert!(comments <= 2);
     }
+}
+
+/// The ends that the layer tells, and the text that the client got.
+fn ends_of(steps: &[Step]) -> (Vec<StreamEnd>, String) {
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let heard = ends.clone();
+    let layer = LlmRumLayer::with_clock(clock).on_end(move |end| heard.lock().unwrap().push(end));
+    let app = service_fn(async |_: Request<()>| {
+        mark(Some(3.0), Some(2));
+        Ok::<_, Infallible>(event_stream().map(|()| Script::new(steps.to_vec())))
+    });
+    let mut response = pin!(layer.layer(app).call(browser()));
+    let Poll::Ready(Ok(response)) = response.as_mut().poll(&mut context()) else { panic!("no response") };
+    let text = receive(response, steps).text();
+    let ends = std::mem::take(&mut *ends.lock().unwrap());
+    (ends, text)
+}
+
+#[test]
+fn a_stream_that_ends_is_told_once_with_its_times() {
+    let (ends, text) = ends_of(&sends(&BODY));
+    let [end] = &ends[..] else { panic!("{ends:?}") };
+    assert_eq!((end.ended, end.id.len()), (Ended::Complete, 32));
+    assert_eq!(text.matches(&format!("\"id\":\"{}\"", end.id)).count(), 1, "{text}");
+    let body: serde_json::Value = serde_json::from_str(&StreamEnd::json_of(&ends)).unwrap();
+    let expected = serde_json::json!({ "facts": [{
+        "id": end.id, "layer": "app", "source": "llm-rum-tower", "starts_from": "arrival", "ended": "complete",
+        "duration_ms": 30.0, "ttft_ms": 10.0, "generation_ms": 10.0, "queue_ms": 3.0, "output_tokens": 2,
+    }] });
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn a_client_that_leaves_and_an_app_that_fails_are_told() {
+    for (act, expected) in [(Act::ClientLeaves, Ended::ClientGone), (Act::Fail, Ended::Error)] {
+        let mut steps = sends(&BODY[..1]);
+        steps.push(Step { at_ms: 25.0, act });
+        let (ends, _) = ends_of(&steps);
+        assert_eq!(ends.iter().map(|end| end.ended).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+#[test]
+fn a_listener_that_panics_leaves_the_response_alone() {
+    let layer = LlmRumLayer::with_clock(clock).on_end(|_| panic!("in the listener"));
+    let steps = sends(&BODY);
+    let app = service_fn(async |_: Request<()>| {
+        Ok::<_, Infallible>(event_stream().map(|()| Script::new(steps.clone())))
+    });
+    let mut response = pin!(layer.layer(app).call(browser()));
+    let Poll::Ready(Ok(response)) = response.as_mut().poll(&mut context()) else { panic!("no response") };
+    assert!(receive(response, &steps).text().contains("data: [DONE]"));
 }

@@ -7,7 +7,7 @@ use crate::marks::Marks;
 
 /// The body with comments, for chunks that arrive a millisecond apart.
 fn commented(chunks: &[&[u8]]) -> String {
-    let mut writer = CommentWriter::new(Marks::default());
+    let mut writer = CommentWriter::new(Marks::default(), None);
     let mut body = Vec::new();
     for (chunk, at_ms) in chunks.iter().zip(1..) {
         match writer.feed(chunk, Duration::from_millis(at_ms)) {
@@ -103,14 +103,14 @@ fn an_end_event_in_pieces_gets_a_comment_behind_returns() {
 fn a_body_ends_once() {
     let marks = Marks::default();
     marks.mark(None, Some(1));
-    let mut writer = CommentWriter::new(marks);
+    let mut writer = CommentWriter::new(marks, None);
     assert_eq!(writer.end().as_deref(), Some(&b": llm-rum {\"output_tokens\":1}\n\n"[..]));
     assert_eq!(writer.end(), None);
 }
 
 #[test]
 fn times_have_whole_microseconds() {
-    let mut writer = CommentWriter::new(Marks::default());
+    let mut writer = CommentWriter::new(Marks::default(), None);
     let body = writer.feed(b"data: A\n\n", Duration::from_nanos(200_499)).unwrap();
     assert_eq!(body, ": llm-rum {\"ttft_ms\":0.2}\n\ndata: A\n\n");
 }
