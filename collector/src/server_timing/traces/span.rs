@@ -172,3 +172,19 @@ impl Span {
 
 /// A text of an attribute that is longer is no id.
 pub(super) const LONGEST_TEXT: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_filter_keeps_each_attribute() {
+        let page = include_str!("../../../../docs/server-timing-opentelemetry.md");
+        let (_, filter) = page.split_once("keep_keys(attributes, [").expect("the filter");
+        let (kept, _) = filter.split_once(']').expect("the end of the list");
+        let kept = kept.split(',').map(|name| name.trim().trim_matches('"'));
+        let known = ATTRIBUTES.iter().map(|attribute| attribute.name);
+        let sorted = |names: Vec<_>| names.into_iter().collect::<std::collections::BTreeSet<&str>>();
+        assert_eq!(sorted(kept.collect()), sorted(known.collect()));
+    }
+}
