@@ -23,6 +23,7 @@ mod install;
 mod leaving;
 mod notifications;
 mod openapi;
+mod own_formats;
 mod page_lifecycle;
 mod paint;
 mod planted_incident;

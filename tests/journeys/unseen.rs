@@ -73,6 +73,43 @@ async fn read_in_part_and_then_whole(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_stops_at_the_end_has_a_finalized_stream() -> Result<()> {
+    in_every_engine(stops_at_the_end).await
+}
+
+async fn stops_at_the_end(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    for (scenario, last, outcome) in
+        [("normal", "[DONE]", Outcome::Complete), ("provider_error", "\"error\"", Outcome::ProviderError)]
+    {
+        let before = stage.collector.streams().await?.len();
+        stage.browser.run(STOP_AT, vec![scenario.into(), last.into()]).await?;
+        let ids = stage.ended_ids(before + 1).await?;
+        let report = stage.collector.final_report(&ids[before]).await?;
+        ensure!(report.outcome == outcome && report.close_ms.is_some(), "{report:#?}");
+        ensure!(stage.collector.streams().await?.len() == before + 1, "{scenario}: one stream");
+    }
+    stage.browser.close().await
+}
+
+/// Reads until a text has come. Then it neither reads on nor cancels, and keeps the reader.
+const STOP_AT: &str = "
+    const [scenario, last] = args;
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const headers = { 'content-type': 'application/json' };
+    const path = `/llm/${scenario};first=20;gap=5;deltas=8/v1/chat/completions`;
+    const response = await fetch(path, { method: 'POST', headers, body });
+    const reader = response.body.getReader();
+    (window.readers ??= []).push(reader);
+    const decoder = new TextDecoder();
+    for (let text = ''; !text.includes(last); ) {
+        const { done, value } = await reader.read();
+        if (done) throw new Error(text);
+        text += decoder.decode(value, { stream: true });
+    }";
+
 /// Reads an answer in one of the ways, to its end; gives back by what error it was refused to be read whole.
 const READ_IN_PART: &str = "
     const [way] = args;

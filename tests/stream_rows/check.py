@@ -8,7 +8,7 @@ import duckdb
 import pandas
 
 parquet, lines = sys.argv[1:]
-GROUPS = ["network_timing", "page_lifecycle", "probe_overhead", "server", "page", "dropped"]
+GROUPS = ["network_timing", "page_lifecycle", "probe_overhead", "server", "page", "dropped", "layers"]
 JSON = ["gaps", "defects", "marks"]
 # JSON leaves these values out.
 DEFAULTS = {"open": False, "rev": 0, "observed": "events", "stalls": 0, "defects": {}}
@@ -16,16 +16,25 @@ GROUP_DEFAULTS = {
     "page_lifecycle": {"restored": False, "prerendered": False},
     "dropped": {"queue_full": 0, "send_failed": 0, "refused": 0, "early": 0},
 }
+LAYER_DEFAULTS = {"cached": False}
 
 
 def flat(stream):
     row = {}
     for name, value in (DEFAULTS | stream).items():
         if name in GROUPS:
-            fields = GROUP_DEFAULTS.get(name, {}) | value
-            row |= {f"{name}_{field}": inner for field, inner in fields.items()}
+            row |= flat_group(name, value)
         else:
             row["received_at" if name == "received_ms" else name] = value
+    return row
+
+
+def flat_group(name, value):
+    row = {}
+    for field, inner in (GROUP_DEFAULTS.get(name, {}) | value).items():
+        column = f"{name}_{field}"
+        # Each layer of the backend is a group of its own.
+        row |= flat_group(column, LAYER_DEFAULTS | inner) if isinstance(inner, dict) else {column: inner}
     return row
 
 

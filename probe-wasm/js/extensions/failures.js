@@ -24,7 +24,8 @@ export const failures = () => (core) => {
 
   return {
     inspect(stream, input, init) {
-      const isSuspect = routes.has(routeOf(stream, input?.url ?? input)) || looksLikeChat(stream, input, init);
+      const url = urlOf(input);
+      const isSuspect = routes.has(routeOf(stream, url)) || looksLikeChat(stream, url, init);
       if (isSuspect) suspects.add(stream);
       return isSuspect;
     },
@@ -46,19 +47,26 @@ export const failures = () => (core) => {
   };
 };
 
+/** The page would notice that the address of an object of its own is asked for twice. */
+function urlOf(input) {
+  if (typeof input == "string") return input;
+  if (input instanceof URL || input instanceof Request) return input.href ?? input.url;
+}
+
 /** Method and path, without what names one thing, such as a thread. */
 function routeOf({ method = "GET" }, url) {
+  if (url === undefined) return;
   try {
     const { origin, pathname } = new URL(url, location.href);
     return `${method.toUpperCase()} ${origin}${pathname.replace(NAMES_ONE, "/:id")}`;
   } catch {}
 }
 
-function looksLikeChat({ method }, input, init) {
+function looksLikeChat({ method }, url, init) {
   const body = init?.body;
-  if (!/^post$/i.test(method) || typeof body != "string" || !body.startsWith("{")) return false;
+  if (url === undefined || !/^post$/i.test(method) || typeof body != "string" || !body.startsWith("{")) return false;
   try {
-    const { pathname } = new URL(input?.url ?? input, location.href);
+    const { pathname } = new URL(url, location.href);
     return !WHOLE.test(pathname) && asksModel(JSON.parse(body), pathname);
   } catch {
     return false;

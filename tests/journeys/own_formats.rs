@@ -1,0 +1,60 @@
+//! Chats whose formats no table knows, in pages of another origin.
+
+use anyhow::{Result, ensure};
+use beacon::Outcome;
+use serde_json::Value;
+use tests::{AppPage, Engine};
+
+use crate::{Stage, in_every_engine};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_is_found_in_formats_that_no_table_knows() -> Result<()> {
+    in_every_engine(own_formats).await
+}
+
+async fn own_formats(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let collector = &stage.collector.url;
+    let head = format!("<script src=\"{collector}/llm-rum.js\" data-site=\"demo\"></script>");
+    let page = AppPage::serve(&head, "").await?;
+    stage.browser.page.goto(&page.url).await?;
+    stage.keep_reports().await?;
+    for (at, (name, first, deltas, outcome)) in [
+        ("inferred_dify", "\"answer\":\"The\"", 10, Outcome::Complete),
+        ("inferred_flowise", "\"data\":\"The\"", 10, Outcome::Complete),
+        ("inferred_cumulative", "\"answer\":", 9, Outcome::Complete),
+        ("inferred_assistants_failed", "\"value\":\"The\"", 4, Outcome::ProviderError),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let seen_ms = stage.browser.run(READ, vec![name.into(), first.into()]).await?;
+        let ids = stage.ended_ids(at + 1).await?;
+        let report = stage.collector.final_report(&ids[at]).await?;
+        let is_right = report.dialect.as_deref() == Some("inferred")
+            && report.outcome == outcome
+            && report.deltas == deltas
+            && is_near(report.ttft_ms, &seen_ms);
+        ensure!(is_right, "{name} in {engine:?}, first text after {seen_ms} ms: {report:#?}");
+    }
+    stage.browser.close().await
+}
+
+/// The page saw the same read, some script later.
+fn is_near(ttft_ms: Option<f64>, seen_ms: &Value) -> bool {
+    ttft_ms.zip(seen_ms.as_f64()).is_some_and(|(ttft_ms, seen_ms)| (seen_ms - ttft_ms).abs() <= 10.0)
+}
+
+/// Reads a recorded answer. When did the text come?
+const READ: &str = "
+    const [name, first] = args;
+    const start = performance.now();
+    const response = await fetch(`/recorded/${name}/api/chat`, { method: 'POST', body: '{\"stream\":true}' });
+    const decoder = new TextDecoder();
+    const reader = response.body.getReader();
+    let text = '', seen;
+    for (let read; !(read = await reader.read()).done; ) {
+        text += decoder.decode(read.value, { stream: true });
+        if (text.includes(first)) seen ??= performance.now() - start;
+    }
+    return seen;";
