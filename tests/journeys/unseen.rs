@@ -104,7 +104,7 @@ const STOP_AT: &str = "
     const reader = response.body.getReader();
     (window.readers ??= []).push(reader);
     const decoder = new TextDecoder();
-    for (let text = ''; !text.includes(last); ) {
+    for (let text = ''; !text.includes(last) || !text.endsWith('\\n\\n'); ) {
         const { done, value } = await reader.read();
         if (done) throw new Error(text);
         text += decoder.decode(value, { stream: true });
