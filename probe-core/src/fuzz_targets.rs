@@ -241,7 +241,9 @@ fn facts(name: &[u8], body: &[u8], before_each: fn(&mut StreamState)) -> BodyFac
             before_each(&mut body_facts.state);
             body_facts.texts.push(body_facts.state.read(&event));
         }
-        Frame::Comment(comment) => body_facts.state.read_comment(comment),
+        Frame::Comment(comment) => {
+            body_facts.state.read_comment(comment);
+        }
         _ => {}
     });
     body_facts
