@@ -12,7 +12,7 @@ export const GLOSSARY = {
   "refused": "not accepted by ingest; refusals are counted by reason",
   "unaccounted": "received, but neither accepted nor refused nor in flight; 0 unless something is broken",
   "extension": "an optional part of the probe that watches more than fetch",
-  "site": "one product whose pages send to the collector; it has keys, origins and targets",
+  "site": "one product whose pages send to the collector",
   "use case": "purpose of the model in the app, such as chat; it selects the targets",
   "chunk": "the bytes of one read",
   "event": "one server-sent event, one line of NDJSON or one value of a JSON array",
