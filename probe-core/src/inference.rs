@@ -55,7 +55,7 @@ struct PendingValue {
     candidate: u64,
 }
 
-/// One where all dialects are compiled in, else none: a page first loads a build without it.
+/// One inference in a build with all dialects, none in the build that a page loads first.
 pub(crate) type OptionalInference = [Inference; ALL_DIALECTS as usize];
 
 impl Inference {
@@ -154,12 +154,13 @@ impl Inference {
         self.found && self.ended
     }
 
-    /// A comment of the server came that says when its first token came: just before the event with it.
+    /// The server's comment came. It stands before the event that the server takes for the first token.
     pub(crate) fn note_comment(&mut self) {
         self.before_comment.get_or_insert(self.events);
     }
 
-    /// Whether the server took an earlier event for the first token: one that a middleware does not know may be text.
+    /// Whether the server took an earlier event for the first token. A middleware takes any event that it does not know
+    /// for text.
     pub(crate) fn is_comment_early(&self) -> bool {
         self.found && self.before_comment.is_some_and(|before| before + 1 < self.first_text)
     }

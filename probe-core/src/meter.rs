@@ -1,5 +1,7 @@
 //! Measures one stream: its times, counts and end. The definitions are in `docs/metrics.md`.
 
+mod inferred_text;
+
 use std::mem;
 
 use beacon::{Defect, Outcome, StreamReport};
@@ -175,20 +177,6 @@ impl Meter {
         self.end = Some(end);
     }
 
-    /// After the end of a stream whose format was inferred: a hash of that format, and whether an event said that the
-    /// answer was over. `None` if no text was found, and after an end from which nothing can be learnt.
-    #[must_use]
-    pub fn inferred_end(&self) -> Option<(u64, bool)> {
-        let inference = self.inference.first().filter(|_| self.end == Some(End::Closed))?;
-        Some((inference.format()?, inference.says_end()))
-    }
-
-    /// Other streams of this format had an event that says the end, and this one had none: it was cut.
-    pub fn miss_end(&mut self) {
-        self.unclosed = true;
-        self.state.finished = false;
-    }
-
     /// The report so far: open before [`Meter::on_end`], final after it.
     #[must_use]
     pub fn report(&self) -> StreamReport {
@@ -318,47 +306,6 @@ impl Meter {
             self.go_on_after_value();
         }
         self.count_text(now_ms, text);
-    }
-
-    /// Counts text of earlier events that is known to be text only now. Of those that came at `now_ms`, the read counts
-    /// the time.
-    fn count_earlier(&mut self, now_ms: f64) {
-        let Some(inference) = self.inference.first_mut() else {
-            return;
-        };
-        for (at_ms, text) in inference.take_earlier() {
-            self.state.report.add(NumberField::Deltas, 1.0);
-            self.state.text_kinds = self.state.text_kinds.and(text);
-            if at_ms < now_ms {
-                self.count_text_at(at_ms, text);
-            }
-        }
-    }
-
-    /// Sets the times of text that came at `at_ms`, perhaps before text that is counted already.
-    fn count_text_at(&mut self, at_ms: f64, text: TextKinds) {
-        let last_ms = self.state.report.get(NumberField::LastToken);
-        if last_ms.is_nan() || last_ms < at_ms {
-            return self.count_text(at_ms, text);
-        }
-        let report = &mut self.state.report;
-        report.set(NumberField::FirstToken, report.get(NumberField::FirstToken).min(at_ms));
-        if text.is_visible() {
-            report
-                .set(NumberField::FirstVisible, at_ms.min(or(report.get(NumberField::FirstVisible), at_ms)));
-        }
-    }
-
-    /// Decides what a stream without a dialect was, as no more events come.
-    fn end_inference(&mut self, end: End) {
-        let Some(inference) = self.inference.first_mut().filter(|_| self.state.dialect.is_none()) else {
-            return;
-        };
-        inference.finish();
-        // A break of the connection or of the page may come after any event.
-        let by_choice = matches!(end, End::Closed | End::Cancelled);
-        self.state.finished |= by_choice && inference.has_end();
-        self.count_earlier(f64::INFINITY);
     }
 
     /// Decides whether the only value was a whole response. In a known format its end has to show.

@@ -60,7 +60,8 @@ export type Dimension = (typeof DIMENSIONS)[number] | Attribute;
     )
 }
 
-/// The rows of all tables of terms that the dashboard shows. That of metrics is none: `metrics.ts` has their labels.
+/// The terms that the dashboard shows. Tables with another head are left out: of internal terms, and of metrics, whose
+/// labels are in `metrics.ts`.
 fn glossary() -> String {
     let tables = GLOSSARY.split("| term | meaning |\n| --- | --- |\n").skip(1);
     let rows =

@@ -1,5 +1,6 @@
 //! Matches facts of the backend with the streams that pages report, by the id of the response or by the one that a
-//! middleware put into its stream. Facts and reports come in any order. Everything in memory here is in the journal too, from which a start restores it.
+//! middleware put into its stream. Facts and reports come in any order. Everything in memory here is in the journal too,
+//! from which a start restores it.
 
 #[cfg(test)]
 mod tests;

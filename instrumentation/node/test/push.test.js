@@ -12,8 +12,9 @@ const BROWSER = { "sec-fetch-site": "same-origin" };
 const STREAM = { "content-type": "text/event-stream" };
 const TEXT = 'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n';
 
-/** Requests that the collector took, and who waits for the next. */
+/** Requests that the collector took. */
 const requests = [];
+/** Called after each. */
 let heard = () => {};
 let status = 200;
 const collector = createServer(async (req, res) => {

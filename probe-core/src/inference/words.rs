@@ -3,116 +3,96 @@
 use crate::json::Word;
 
 /// Keys whose value names the kind of the event.
-pub(super) const KIND_KEYS: [Word; 11] = [
-    Word::of(b"type"),
-    Word::of(b"event"),
-    Word::of(b"object"),
-    Word::of(b"msg"),
-    Word::of(b"kind"),
-    Word::of(b"event_type"),
-    Word::of(b"op"),
-    Word::of(b"action"),
-    Word::of(b"method"),
-    Word::of(b"status"),
-    Word::of(b"state"),
-];
+pub(super) const KIND_KEYS: [Word; 11] = words([
+    b"type",
+    b"event",
+    b"object",
+    b"msg",
+    b"kind",
+    b"event_type",
+    b"op",
+    b"action",
+    b"method",
+    b"status",
+    b"state",
+]);
 
 /// Keys of generated text.
-pub(super) const TEXT_KEYS: [Word; 12] = [
-    Word::of(b"text"),
-    Word::of(b"content"),
-    Word::of(b"token"),
-    Word::of(b"delta"),
-    Word::of(b"answer"),
-    Word::of(b"chunk"),
-    Word::of(b"response"),
-    Word::of(b"completion"),
-    Word::of(b"output"),
-    Word::of(b"reply"),
-    Word::of(b"generated_text"),
-    Word::of(b"output_text"),
-];
+pub(super) const TEXT_KEYS: [Word; 12] = words([
+    b"text",
+    b"content",
+    b"token",
+    b"delta",
+    b"answer",
+    b"chunk",
+    b"response",
+    b"completion",
+    b"output",
+    b"reply",
+    b"generated_text",
+    b"output_text",
+]);
 
 /// Keys of reasoning.
-pub(super) const REASONING_KEYS: [Word; 7] = [
-    Word::of(b"reasoning"),
-    Word::of(b"reasoning_content"),
-    Word::of(b"reasoning_text"),
-    Word::of(b"thinking"),
-    Word::of(b"thought"),
-    Word::of(b"thoughts"),
-    Word::of(b"think"),
-];
+pub(super) const REASONING_KEYS: [Word; 7] = words([
+    b"reasoning",
+    b"reasoning_content",
+    b"reasoning_text",
+    b"thinking",
+    b"thought",
+    b"thoughts",
+    b"think",
+]);
 
 /// Keys of what the model writes to a tool.
-pub(super) const TOOL_KEYS: [Word; 6] = [
-    Word::of(b"arguments"),
-    Word::of(b"args"),
-    Word::of(b"tool_calls"),
-    Word::of(b"tool_call"),
-    Word::of(b"function_call"),
-    Word::of(b"partial_json"),
-];
+pub(super) const TOOL_KEYS: [Word; 6] =
+    words([b"arguments", b"args", b"tool_calls", b"tool_call", b"function_call", b"partial_json"]);
 
 /// Keys whose value is an error, if it says anything.
-pub(super) const ERROR_KEYS: [Word; 10] = [
-    Word::of(b"error"),
-    Word::of(b"errors"),
-    Word::of(b"err"),
-    Word::of(b"error_code"),
-    Word::of(b"error_message"),
-    Word::of(b"error_msg"),
-    Word::of(b"errorCode"),
-    Word::of(b"errorMessage"),
-    Word::of(b"errorText"),
-    Word::of(b"exception"),
-];
+pub(super) const ERROR_KEYS: [Word; 10] = words([
+    b"error",
+    b"errors",
+    b"err",
+    b"error_code",
+    b"error_message",
+    b"error_msg",
+    b"errorCode",
+    b"errorMessage",
+    b"errorText",
+    b"exception",
+]);
 
 /// Keys that are `false` in an error.
-pub(super) const SUCCESS_KEYS: [Word; 3] = [Word::of(b"success"), Word::of(b"ok"), Word::of(b"succeeded")];
+pub(super) const SUCCESS_KEYS: [Word; 3] = words([b"success", b"ok", b"succeeded"]);
 
 /// Keys that are `true` in the last event.
-pub(super) const END_KEYS: [Word; 16] = [
-    Word::of(b"done"),
-    Word::of(b"is_done"),
-    Word::of(b"isDone"),
-    Word::of(b"finished"),
-    Word::of(b"is_finished"),
-    Word::of(b"isFinished"),
-    Word::of(b"final"),
-    Word::of(b"is_final"),
-    Word::of(b"isFinal"),
-    Word::of(b"end"),
-    Word::of(b"is_end"),
-    Word::of(b"isEnd"),
-    Word::of(b"complete"),
-    Word::of(b"completed"),
-    Word::of(b"is_last"),
-    Word::of(b"eof"),
-];
+pub(super) const END_KEYS: [Word; 16] = words([
+    b"done",
+    b"is_done",
+    b"isDone",
+    b"finished",
+    b"is_finished",
+    b"isFinished",
+    b"final",
+    b"is_final",
+    b"isFinal",
+    b"end",
+    b"is_end",
+    b"isEnd",
+    b"complete",
+    b"completed",
+    b"is_last",
+    b"eof",
+]);
 
 /// Keys that have a value in the last event.
-pub(super) const REASON_KEYS: [Word; 4] = [
-    Word::of(b"finish_reason"),
-    Word::of(b"finishReason"),
-    Word::of(b"stop_reason"),
-    Word::of(b"stopReason"),
-];
+pub(super) const REASON_KEYS: [Word; 4] =
+    words([b"finish_reason", b"finishReason", b"stop_reason", b"stopReason"]);
 
 /// Keys of token counts: input, then output.
 pub(super) const TOKEN_KEYS: [[Word; 4]; 2] = [
-    [
-        Word::of(b"prompt_tokens"),
-        Word::of(b"input_tokens"),
-        Word::of(b"promptTokens"),
-        Word::of(b"inputTokens"),
-    ],
-    [
-        Word::of(b"completion_tokens"),
-        Word::of(b"output_tokens"),
-        Word::of(b"completionTokens"),
-        Word::of(b"outputTokens"),
-    ],
+    words([b"prompt_tokens", b"input_tokens", b"promptTokens", b"inputTokens"]),
+    words([b"completion_tokens", b"output_tokens", b"completionTokens", b"outputTokens"]),
 ];
 
 /// Words in the kind of an event that ends the answer.
@@ -141,6 +121,16 @@ pub(super) const REASONING_WORDS: [&[u8]; 5] = [b"reasoning", b"thinking", b"tho
 
 /// Words in the kind of an event that carries what the model writes to a tool.
 pub(super) const TOOL_WORDS: [&[u8]; 4] = [b"tool", b"function", b"arguments", b"args"];
+
+const fn words<const N: usize>(texts: [&[u8]; N]) -> [Word; N] {
+    let mut words = [Word::of(b""); N];
+    let mut at = 0;
+    while at < N {
+        words[at] = Word::of(texts[at]);
+        at += 1;
+    }
+    words
+}
 
 /// Whether one of the words of a name, as in `message_end` or `runCompleted`, is in the list.
 pub(super) fn has_word(name: &[u8], list: &[&[u8]]) -> bool {

@@ -31,8 +31,8 @@ export function createRequestInspector(isStream) {
 
 /**
  * The value of the top-level key `model` of a JSON body. A prompt, a tool's input or an app's context may hold the same
- * key. A walk in JavaScript that ends at the key is faster where it comes first, and takes 14 times as long as the
- * native parser where a long chat is in front of it or there is none.
+ * key. The native parser reads the whole body, and still takes a fourteenth of the time of a walk in JavaScript if a
+ * long chat comes before the key.
  */
 function modelOf(body) {
   if (!body?.startsWith?.("{")) return;

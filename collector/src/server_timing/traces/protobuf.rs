@@ -132,7 +132,7 @@ pub(crate) fn answer(rejected: u64, message: Option<String>) -> Vec<u8> {
 
 fn decoded(bytes: &Bytes, scope: String) -> Result<Span, DecodeError> {
     let SpanHead { trace_id, start_ns, end_ns, status } = SpanHead::decode(bytes.clone())?;
-    // Sixteen bytes are an id, anything else is none.
+    // The id of a trace has 16 bytes. Another length is ignored.
     let trace_id = <[u8; 16]>::try_from(&trace_id[..]).map(u128::from_be_bytes);
     let trace_id = trace_id.map(|id| format!("{id:032x}")).unwrap_or_default();
     let failed = status.is_some_and(|status| status.code == STATUS_ERROR);

@@ -1,0 +1,63 @@
+//! The meter's part for text that is found by the structure of events: it counts in hindsight, and decides the end.
+
+use super::{End, Meter};
+use crate::absent::or;
+use crate::report_builder::NumberField;
+use crate::text_kinds::TextKinds;
+
+impl Meter {
+    /// After the end of a stream whose format was inferred: a hash of that format, and whether an event said that the
+    /// answer was over. `None` if no text was found, and after an end from which nothing can be learnt.
+    #[must_use]
+    pub fn inferred_end(&self) -> Option<(u64, bool)> {
+        let inference = self.inference.first().filter(|_| self.end == Some(End::Closed))?;
+        Some((inference.format()?, inference.says_end()))
+    }
+
+    /// Other streams of this format had an event that says the end, and this one had none: it was cut.
+    pub fn miss_end(&mut self) {
+        self.unclosed = true;
+        self.state.finished = false;
+    }
+
+    /// Counts text of earlier events that is known to be text only now. Of those that came at `now_ms`, the read counts
+    /// the time.
+    pub(super) fn count_earlier(&mut self, now_ms: f64) {
+        let Some(inference) = self.inference.first_mut() else {
+            return;
+        };
+        for (at_ms, text) in inference.take_earlier() {
+            self.state.report.add(NumberField::Deltas, 1.0);
+            self.state.text_kinds = self.state.text_kinds.and(text);
+            if at_ms < now_ms {
+                self.count_text_at(at_ms, text);
+            }
+        }
+    }
+
+    /// Sets the times of text that came at `at_ms`, perhaps before text that is counted already.
+    fn count_text_at(&mut self, at_ms: f64, text: TextKinds) {
+        let last_ms = self.state.report.get(NumberField::LastToken);
+        if last_ms.is_nan() || last_ms < at_ms {
+            return self.count_text(at_ms, text);
+        }
+        let report = &mut self.state.report;
+        report.set(NumberField::FirstToken, report.get(NumberField::FirstToken).min(at_ms));
+        if text.is_visible() {
+            report
+                .set(NumberField::FirstVisible, at_ms.min(or(report.get(NumberField::FirstVisible), at_ms)));
+        }
+    }
+
+    /// Decides what a stream without a dialect was, as no more events come.
+    pub(super) fn end_inference(&mut self, end: End) {
+        let Some(inference) = self.inference.first_mut().filter(|_| self.state.dialect.is_none()) else {
+            return;
+        };
+        inference.finish();
+        // A break of the connection or of the page may come after any event.
+        let by_choice = matches!(end, End::Closed | End::Cancelled);
+        self.state.finished |= by_choice && inference.has_end();
+        self.count_earlier(f64::INFINITY);
+    }
+}
