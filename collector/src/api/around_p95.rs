@@ -79,7 +79,7 @@ impl StreamsAroundP95 {
         Some(AroundP95 {
             n: n as u64,
             ttft_mean_ms: to_thousandth(ttft_mean_ms),
-            parts: means.iter().enumerate().filter(|(_, mean_ms)| **mean_ms > 0.0).map(part).collect(),
+            parts: means.iter().enumerate().map(part).filter(|part| part.mean_ms > 0.0).collect(),
             largest: largest.map(|at| PARTS[at].0),
             text: largest.map(|at| text(PARTS[at].0, [means[at], ttft_mean_ms], n as u64)),
         })
@@ -193,6 +193,13 @@ mod tests {
             panic!("{found:?}")
         };
         assert!(found.text.unwrap().contains("is not reported by the server: 1.2 of 1.2 s"));
+    }
+
+    #[test]
+    fn a_part_that_rounds_to_nothing_is_left_out() {
+        let found = answer(&vec![waited(1_200.000_2, 100.0, 1_200.0); 30]).unwrap();
+        let parts: Vec<_> = found.parts.iter().map(|part| part.phase).collect();
+        assert_eq!(parts, [PhaseName::ServerQueue, PhaseName::Prefill]);
     }
 
     #[test]
