@@ -347,6 +347,35 @@ export interface ProbeOptions {
    * each call of it.
    */
   isStream?: (input: RequestInfo | URL, init?: RequestInit) => boolean;
+  /** Formats of your own, which replace the recognised ones. `docs/custom-formats.md` has the rules. */
+  formats?: CustomFormat | CustomFormat[];
+}
+
+/** A rule, or several of which one has to hold: a path such as `choices.0.text`, with a value as in `type=done`. */
+export type FormatRule = string | string[];
+
+/** What the events of a format mean. */
+export interface CustomFormat {
+  /** A part of the response's address. Default: every stream. */
+  url?: string;
+  /** Generated text that the user reads. */
+  text: FormatRule;
+  /** Generated text that is reasoning. */
+  reasoning?: FormatRule;
+  /** What the model writes to a tool. */
+  tool?: FormatRule;
+  /** The answer is over. Default: the body ends. */
+  end?: FormatRule;
+  /** The answer has failed. */
+  error?: FormatRule;
+  /** The id of the response. */
+  id?: FormatRule;
+  /** Input tokens as the server counted them. */
+  inputTokens?: FormatRule;
+  /** Output tokens as the server counted them. */
+  outputTokens?: FormatRule;
+  /** Each event has the whole text so far. Default: false. */
+  cumulative?: boolean;
 }
 
 export interface Probe {

@@ -85,7 +85,7 @@ pub fn dialect_names() -> impl Iterator<Item = &'static str> {
     std::iter::once(GENERIC).chain(ENCODED_DIALECTS.iter().map(|dialect| dialect.name))
 }
 
-/// Plays calls on a meter. Bytes below 7 are calls, each with the byte after it; the bytes between calls are chunks.
+/// Plays calls on a meter. Bytes below 8 are calls, each with the byte after it; the bytes between calls are chunks.
 /// With the chunks in pieces, the report must be the same.
 ///
 /// # Panics
@@ -115,8 +115,9 @@ fn play(script: &[u8], most: usize) -> StreamReport {
             4 => meter.on_submit(at),
             5 => check_plausible(&meter.report()),
             6 => check_plausible(&meter.update_report().build(Outcome::Complete)),
+            7 => meter.on_format(FORMATS[usize::from(argument) % FORMATS.len()]),
             _ => {
-                let len = rest.iter().position(|&byte| byte < 7).unwrap_or(rest.len());
+                let len = rest.iter().position(|&byte| byte < 8).unwrap_or(rest.len());
                 let pieces = rest[..len].chunks(most);
                 with_step_limit(len, pieces.len(), || {
                     for piece in pieces {
@@ -331,6 +332,14 @@ fn check_plausible(report: &StreamReport) {
 
 const TYPES: [&str; 6] =
     ["text/event-stream", "", "application/x-ndjson", "application/json", "text/plain", "text/html; a=b"];
+
+/// Descriptions by an app.
+const FORMATS: [&[u8]; 4] = [
+    br#"{"text":["choices.0.delta.content","text if type=delta"],"end":"done","error":"error.message"}"#,
+    br#"{"text":"*.*","cumulative":true,"id":"id","outputTokens":"usage.*"}"#,
+    br#"{"text":"@data","end":["@event=end","@data=[END]"],"reasoning":"choices.*.delta.reasoning"}"#,
+    b"{}",
+];
 
 const ENDS: [End; 6] = [End::Closed, End::Failed, End::Cancelled, End::TimedOut, End::PageGone, End::Unseen];
 

@@ -12,6 +12,7 @@
 
 mod absent;
 mod build_variant;
+mod custom_format;
 mod delta_template;
 mod dialect;
 mod event_numbers;

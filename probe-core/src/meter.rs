@@ -8,6 +8,7 @@ use beacon::{Defect, Outcome, StreamReport};
 
 use crate::absent::{ABSENT, or};
 use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
+use crate::custom_format;
 use crate::dialect::{GENERIC, PLAIN_TEXT, StreamState};
 use crate::framing::{BOM, ContentType, Frame, Framing};
 use crate::inference::{self, Inference, OptionalInference};
@@ -108,6 +109,11 @@ impl Meter {
     /// The user's gesture that led to the request.
     pub fn on_submit(&mut self, at: Timestamp) {
         self.state.report.set(NumberField::SubmitDelay, self.request.since(at));
+    }
+
+    /// The app describes the format: an object of rules in JSON, by `docs/custom-formats.md`.
+    pub fn on_format(&mut self, description: &[u8]) {
+        self.state.set_format(description);
     }
 
     /// The smallest step of the clock behind all times. `None` if it was not measured.
@@ -246,7 +252,7 @@ impl Meter {
                     self.unread = false;
                     events += 1.0;
                     let mut brought = state.read(event);
-                    if state.dialect.is_none() {
+                    if state.is_unknown() {
                         for inference in &mut self.inference {
                             brought = inference.read(event, self.last_byte_ms);
                         }
@@ -367,7 +373,7 @@ impl Meter {
         let pending = framing.finish();
         self.unclosed = pending.unclosed;
         let mut text = pending.event.and_then(|event| self.state.read_pending(&event));
-        if self.state.dialect.is_none()
+        if self.state.is_unknown()
             && let (Some(inference), Some(event), Some(brought)) =
                 (self.inference.first_mut(), &pending.event, &mut text)
         {
@@ -420,12 +426,14 @@ impl Meter {
 
     /// The format, once any event or text has come.
     fn dialect(&self) -> Option<&'static str> {
+        let has_events = self.state.report.get(NumberField::Events) > 0.0;
         match (self.state.dialect, &self.framing) {
             _ if self.needs_full_wasm() => None,
             (Some(dialect), _) => Some(dialect.name),
             (None, Some(Framing::PlainText(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
+            (None, _) if self.state.is_custom() && has_events => Some(custom_format::NAME),
             (None, _) if self.inference.iter().any(|it| it.found) => Some(inference::NAME),
-            (None, _) => (self.state.report.get(NumberField::Events) > 0.0).then_some(GENERIC),
+            (None, _) => has_events.then_some(GENERIC),
         }
     }
 

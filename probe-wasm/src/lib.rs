@@ -45,6 +45,12 @@ pub fn open(key: u32, request: f64, submit: f64) {
     SESSION.with_borrow_mut(|session| session.open(key, request, Some(submit).filter(|time| !time.is_nan())));
 }
 
+/// The app describes the stream's format, in JSON. It comes before the first bytes.
+#[wasm_bindgen]
+pub fn format(key: u32, description: &[u8]) {
+    SESSION.with_borrow_mut(|session| session.format(key, description));
+}
+
 /// The response came. `js/tap/content-types.js` numbers the content types.
 #[wasm_bindgen]
 pub fn headers(key: u32, time: f64, status: u16, content_type: u8) {

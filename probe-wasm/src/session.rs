@@ -34,6 +34,13 @@ impl Session {
         self.streams.push(Stream { key, meter });
     }
 
+    /// The app describes the stream's format.
+    pub(crate) fn format(&mut self, key: u32, description: &[u8]) {
+        if let Some(meter) = self.meter(key) {
+            meter.on_format(description);
+        }
+    }
+
     pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, content_type: u8) {
         if let Some(meter) = self.meter(key) {
             meter.on_headers(Timestamp::from_ms(time), status, content_type_of(content_type));

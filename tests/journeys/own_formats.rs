@@ -40,6 +40,33 @@ async fn own_formats(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_described_format_is_read_as_described() -> Result<()> {
+    in_every_engine(described_format).await
+}
+
+/// The tag has the description as JSON. Its text is the second piece alone, which no rule of ours would find.
+async fn described_format(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let collector = &stage.collector.url;
+    let format = r#"[{"url":"/api/chat","text":"answer= moon if event=message","end":"event=message_end"}]"#;
+    let head = format!(
+        "<script src=\"{collector}/llm-rum.js\" data-site=\"demo\" data-formats='{format}'></script>"
+    );
+    let page = AppPage::serve(&head, "").await?;
+    stage.browser.page.goto(&page.url).await?;
+    stage.keep_reports().await?;
+    let seen_ms =
+        stage.browser.run(READ, vec!["inferred_dify".into(), "\"answer\":\" moon\"".into()]).await?;
+    let ids = stage.ended_ids(1).await?;
+    let report = stage.collector.final_report(&ids[0]).await?;
+    let is_right = report.dialect.as_deref() == Some("custom")
+        && (report.outcome, report.deltas) == (Outcome::Complete, 1)
+        && is_near(report.ttft_ms, &seen_ms);
+    ensure!(is_right, "in {engine:?}, text after {seen_ms} ms: {report:#?}");
+    stage.browser.close().await
+}
+
 /// The page saw the same read, some script later.
 fn is_near(ttft_ms: Option<f64>, seen_ms: &Value) -> bool {
     ttft_ms.zip(seen_ms.as_f64()).is_some_and(|(ttft_ms, seen_ms)| (seen_ms - ttft_ms).abs() <= 10.0)

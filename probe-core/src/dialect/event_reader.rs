@@ -62,6 +62,12 @@ impl StreamState {
             self.ended = true;
             return TextKinds::NONE;
         }
+        if let [custom] = self.custom.as_mut_slice()
+            && custom.is_some()
+        {
+            let values = custom.read(event);
+            return self.apply_custom(&values);
+        }
         let Some(dialect) = self.dialect.or_else(|| self.recognise(event)) else {
             // An error is understood in any format, and a start says nothing yet.
             self.needs_full_wasm |= !(ALL_DIALECTS || self.failed || self.end_expected);

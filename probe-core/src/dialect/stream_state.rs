@@ -9,6 +9,8 @@ use super::event_values::EventValues;
 use super::schema::Act;
 use super::table_reader::{FAILURES, TIMINGS, USED};
 use super::usage::Usage;
+use crate::build_variant::ALL_DIALECTS;
+use crate::custom_format::{CustomFormat, CustomValues, OptionalFormat};
 use crate::delta_template::DeltaTemplate;
 use crate::event_numbers::Number;
 use crate::integrity::{Message, Sequence};
@@ -23,6 +25,8 @@ pub(crate) struct StreamState {
     /// Texts and defects are set here, times by the meter. The provider is set only if the content proves it.
     pub(crate) report: ReportBuilder,
     pub(crate) dialect: Option<&'static EncodedDialect>,
+    /// The format that the app describes, if it does. Then no dialect is recognised.
+    pub(super) custom: OptionalFormat,
     /// Every answer in the stream has its finish reason.
     pub(crate) finished: bool,
     /// The end marker came.
@@ -61,6 +65,7 @@ impl StreamState {
     pub(crate) const NONE: Self = Self {
         report: ReportBuilder::EMPTY,
         dialect: None,
+        custom: [CustomFormat::NONE; _],
         finished: false,
         ended: false,
         failed: false,
@@ -77,6 +82,42 @@ impl StreamState {
         cumulative_bytes: 0,
         non_json_events: 0,
     };
+
+    /// The app describes the format.
+    pub(crate) fn set_format(&mut self, description: &[u8]) {
+        self.needs_full_wasm |= !ALL_DIALECTS;
+        for custom in &mut self.custom {
+            *custom = CustomFormat::of(description);
+            self.end_expected = custom.has_end();
+        }
+    }
+
+    /// Whether the app describes the format.
+    pub(crate) fn is_custom(&self) -> bool {
+        self.custom.iter().any(CustomFormat::is_some)
+    }
+
+    /// Whether neither a dialect nor the app says what the events mean.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.dialect.is_none() && !self.is_custom()
+    }
+
+    /// Applies an event of the format that the app describes.
+    pub(super) fn apply_custom(&mut self, values: &CustomValues<'_>) -> TextKinds {
+        self.template.reject();
+        if values.malformed {
+            self.report.defects.add(Defect::Malformed);
+        }
+        // Text after the end revokes it.
+        self.ended &= !values.text.any();
+        self.ended |= values.ended;
+        self.failed |= values.failed;
+        self.usage.set(values.tokens);
+        if !values.id.is_empty() {
+            self.set_id(TextField::Id, values.id);
+        }
+        values.text
+    }
 
     /// Applies an event that was walked.
     pub(super) fn apply_event(&mut self, dialect: &EncodedDialect, event: &mut EventValues) -> TextKinds {

@@ -51,7 +51,7 @@ impl Meter {
 
     /// Decides what a stream without a dialect was, as no more events come.
     pub(super) fn end_inference(&mut self, end: End) {
-        let Some(inference) = self.inference.first_mut().filter(|_| self.state.dialect.is_none()) else {
+        let Some(inference) = self.inference.first_mut().filter(|_| self.state.is_unknown()) else {
             return;
         };
         inference.finish();

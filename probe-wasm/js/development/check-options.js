@@ -1,5 +1,7 @@
 // Finds mistakes in the options of the probe, as sentences for the developer.
 
+import { mistakesInFormats } from "./check-formats.js";
+
 /** The types that each option accepts. An attribute of the tag is always a text. */
 const TYPES = {
   collector: ["string"],
@@ -18,6 +20,7 @@ const TYPES = {
   beforeSend: ["function"],
   patchFetch: ["boolean"],
   isStream: ["function"],
+  formats: ["object", "string"],
   debug: ["boolean", "string"],
 };
 
@@ -71,6 +74,8 @@ function mistakesInValue(name, value, shown) {
       return CONSENTS.includes(value) ? [] : [`${shown} is "${value}", which counts as "pending": nothing is sent`];
     case "sampleRate":
       return value > 0 && value <= 1 ? [] : [`${shown} is ${value}, but must be above 0 and at most 1`];
+    case "formats":
+      return mistakesInFormats(value, shown);
     case "attributes":
       return mistakesInAttributes(value, shown);
     default:

@@ -34,6 +34,10 @@ export function startDevelopment(options, tag) {
     mistakesInStreamOptions(own).forEach(warn);
     return wrapFetch(fetch, own);
   };
+  probe.onStreamEnd(({ dialect, events, ttft_ms: ttft }) => {
+    if (dialect == "custom" && ttft === undefined)
+      warn(`in a stream of ${events} events there was none of the text that \`formats\` describes`);
+  });
   const isDebugged = options?.debug ?? new URLSearchParams(location.search).has("llm-rum-debug");
   if (`${isDebugged}` != "false") probe.onStreamEnd((report) => console.info(PREFIX, describeStream(report)));
   return probe;

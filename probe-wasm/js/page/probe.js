@@ -157,6 +157,7 @@ function createProbe(options) {
       onEnd: callStreamEnd,
       enrich,
       loadFull: made.memory && loadFull,
+      formats: options.formats && attempt(() => formatsOf(options.formats)),
     });
     session.setHidden(document.hidden);
     tap.sink_ = handleEvent;
@@ -297,6 +298,11 @@ function createProbe(options) {
     tap.buffered_.length = 0;
     session = watcher = undefined;
   }
+}
+
+/** The formats that the app describes, as plain data. The tag has them as text. */
+function formatsOf(formats) {
+  return [JSON.parse(typeof formats == "string" ? formats : JSON.stringify(formats))].flat();
 }
 
 /** Calls a function of the app. Its errors are reported as the app's. */

@@ -48,7 +48,8 @@ export class Session {
    * names. `guard` runs jobs of browsers' callbacks. `onFirst` and `onEnd` get a function that makes the JSON of a
    * report. `enrich` returns what a stream's JSON is to be, as late as it can, since some things are known only after
    * the end; with `goes`, what the collector gets of it: an empty text is nothing. `loadFull` calls back with the
-   * watcher that reads every stream, or with the fallback where the page cannot have it.
+   * watcher that reads every stream, or with the fallback where the page cannot have it. `formats` are those that the
+   * app describes.
    */
   constructor(watcher, page) {
     this.#watcher = watcher;
@@ -159,11 +160,13 @@ export class Session {
     signal?.addEventListener?.("abort", stream.onAbort_);
   }
 
-  #takeHeaders(stream, { status, headers }, time) {
+  #takeHeaders(stream, { status, headers, url = stream.url }, time) {
     if (isBodiless(stream.method, status)) return this.#forget(stream);
     // The body lies there unread until the app asks for it.
     stream.answered_ = time;
     tell(stream, "headers", time, status, contentKindOf(headers.get("content-type")));
+    const format = this.#page.formats?.find((format) => url?.includes(format?.url ?? ""));
+    if (format) tell(stream, "format", bytesOf(JSON.stringify(format)));
   }
 
   /** Reads a chunk. True where nothing is due earlier than before. */

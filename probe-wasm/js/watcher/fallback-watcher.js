@@ -23,6 +23,8 @@ export function createFallbackWatcher(wake, later) {
       };
     },
 
+    format() {},
+
     headers(key, time, status) {
       const report = streams[key];
       report.status = status;

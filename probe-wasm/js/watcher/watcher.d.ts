@@ -8,6 +8,8 @@ export interface Watcher {
   open(key: number, request: number, submit: number | undefined): void;
   /** The response came. `contentKind` is a number of `tap/content-types.js`. */
   headers(key: number, time: number, status: number, contentKind: number): void;
+  /** The app describes the stream's format, in JSON. It comes before the first bytes. */
+  format(key: number, description: Uint8Array): void;
   /** The app got bytes. Returns what has been seen so far, in the bits of `session/progress-flags.js`. */
   chunk(key: number, time: number, bytes: Uint8Array): number | void;
   /** The stream ended. `reason` is a number of `session/end-reasons.js`. */

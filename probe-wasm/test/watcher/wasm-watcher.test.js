@@ -114,7 +114,7 @@ test("the first Wasm reads usual streams and requests the larger", () => {
 const KINDS = { [CLOSED]: moments.CLOSED, [FAILED]: moments.FAILED, [CANCELLED]: moments.CANCELLED };
 
 /** A session over the first Wasm. `enlarged` brings the full Wasm, or the fallback watcher. */
-function session() {
+function session(formats) {
   const ends = [];
   const asked = [];
   const tell = (make) => ends.push(JSON.parse(make()));
@@ -125,6 +125,7 @@ function session() {
     onEnd: tell,
     enrich: (stream, json) => json,
     loadFull: (use) => asked.push(use),
+    formats,
   });
   return { one, ends, enlarged: (made) => asked.splice(0).map((use) => use(made)).length };
 }
@@ -163,6 +164,20 @@ test("batched chunks give the same report as single ones", () => {
     });
     for (const other of others) assert.deepEqual(waiting, other, name);
   }
+});
+
+test("a described format is measured from its first byte", () => {
+  const rows = recording("inferred_dify.jsonl");
+  const formats = [{ url: "/other", text: "no" }, { url: "/chat-messages", text: "answer if event=message", end: "event=message_end" }];
+  for (const at of [2, rows.length - 1]) {
+    const { one, ends, enlarged } = session(formats);
+    play(one, rows, at, () => assert.equal(enlarged(watcher(undefined, all)), 1), { time: 0, url: "https://a.example/v1/chat-messages" });
+    const [{ dialect, outcome, ttft_ms, deltas, output_tokens }] = ends;
+    assert.deepEqual([dialect, outcome, ttft_ms, deltas, output_tokens], ["custom", "complete", 900, 10, undefined], `loaded at ${at}`);
+  }
+  const { one, ends, enlarged } = session(formats);
+  play(one, rows, 2, () => enlarged(watcher(undefined, all)), { time: 0, url: "https://a.example/v1/else" });
+  assert.equal(ends[0].dialect, "inferred");
 });
 
 test("a rare stream is measured from its first byte at any load", () => {

@@ -1,0 +1,188 @@
+//! A format that the app describes in the probe's options: which values of its events are text, and which say that the
+//! answer is over or has failed. `docs/custom-formats.md` has the language.
+
+mod condition;
+
+use crate::build_variant::ALL_DIALECTS;
+use crate::framing::Event;
+use crate::json::{Json, Word};
+use crate::text_kinds::TextKinds;
+
+use condition::Condition;
+
+/// The name in reports.
+pub(crate) const NAME: &str = "custom";
+
+/// The rules of a format. Without rules there is none.
+#[derive(Debug, Clone)]
+pub(crate) struct CustomFormat {
+    rules: Vec<Rule>,
+    /// Each event has the whole text so far.
+    is_cumulative: bool,
+}
+
+/// One custom format in a build with all dialects, none in the build that a page loads first.
+pub(crate) type OptionalFormat = [CustomFormat; ALL_DIALECTS as usize];
+
+/// A value to take from events.
+#[derive(Debug, Clone)]
+struct Rule {
+    role: Role,
+    value: Condition,
+    /// Conditions on the same event.
+    only_if: Vec<Condition>,
+    /// The longest text so far.
+    longest: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Role {
+    Text(TextKinds),
+    End,
+    Error,
+    Id,
+    /// Input or output.
+    Tokens(usize),
+}
+
+/// What the rules took from one event.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CustomValues<'a> {
+    pub(crate) text: TextKinds,
+    pub(crate) ended: bool,
+    pub(crate) failed: bool,
+    pub(crate) id: &'a [u8],
+    /// Tokens as the server counted them: input and output.
+    pub(crate) tokens: [Option<f64>; 2],
+    /// It looks like JSON and is none.
+    pub(crate) malformed: bool,
+}
+
+impl CustomFormat {
+    pub(crate) const NONE: Self = Self { rules: Vec::new(), is_cumulative: false };
+
+    /// Reads the app's description: an object with a rule, or a list of rules, per role. What is not understood is left
+    /// out: the development build warns of it.
+    pub(crate) fn of(description: &[u8]) -> Self {
+        let mut format = Self::NONE;
+        let mut json = Json::new(description);
+        if !json.enter(b'{') {
+            return format;
+        }
+        while let Some(key) = json.key() {
+            if key == CUMULATIVE {
+                format.is_cumulative = json.is_something();
+            } else if let Some(&(_, role)) = ROLES.iter().find(|&&(name, _)| name == key) {
+                format.read_rules(&mut json, role);
+            }
+        }
+        format
+    }
+
+    pub(crate) fn is_some(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Whether an event says the end.
+    pub(crate) fn has_end(&self) -> bool {
+        self.rules.iter().any(|rule| rule.role == Role::End)
+    }
+
+    /// Takes from an event what the rules name.
+    pub(crate) fn read<'a>(&mut self, event: &Event<'a>) -> CustomValues<'a> {
+        let looks_like_json = matches!(event.data.trim_ascii_start(), [b'{' | b'[', ..]);
+        let malformed = looks_like_json && !Json::new(event.data).finish();
+        let mut taken = CustomValues { malformed, ..CustomValues::default() };
+        let mut whole_data = TextKinds::NONE;
+        for rule in &mut self.rules {
+            if malformed && rule.value.is_in_json()
+                || !rule.only_if.iter().all(|condition| condition.holds(event))
+            {
+                continue;
+            }
+            match rule.role {
+                Role::Text(kinds) => {
+                    let length = longest_text(&rule.value, event);
+                    let is_new = length > if self.is_cumulative { rule.longest } else { 0 };
+                    rule.longest = rule.longest.max(length);
+                    if is_new {
+                        let text = if rule.value.is_in_json() { &mut taken.text } else { &mut whole_data };
+                        *text = text.and(kinds);
+                    }
+                }
+                Role::End => taken.ended |= rule.value.holds(event),
+                Role::Error => taken.failed |= rule.value.holds(event),
+                Role::Id => rule.value.each(event, &mut |value| taken.id = value.text.unwrap_or(taken.id)),
+                Role::Tokens(at) => {
+                    rule.value.each(event, &mut |value| {
+                        taken.tokens[at] =
+                            Some(value.count).filter(|count| !count.is_nan()).or(taken.tokens[at]);
+                    });
+                }
+            }
+        }
+        // The end marker itself is no text.
+        if !taken.ended && !taken.failed {
+            taken.text = taken.text.and(whole_data);
+        }
+        taken
+    }
+
+    /// Reads a rule, or a list of them.
+    fn read_rules(&mut self, json: &mut Json<'_>, role: Role) {
+        let is_list = json.is_array() && json.enter(b'[');
+        while !is_list || json.element() {
+            self.add_rule(role, json.string());
+            if !is_list {
+                break;
+            }
+        }
+    }
+
+    fn add_rule(&mut self, role: Role, rule: Option<&[u8]>) {
+        if self.rules.len() == MAX_RULES {
+            return;
+        }
+        let mut conditions = split(rule.unwrap_or_default(), b" if ").map(Condition::of);
+        if let Some(Some(value)) = conditions.next()
+            && let Some(only_if) = conditions.take(MAX_RULES).collect()
+        {
+            self.rules.push(Rule { role, value, only_if, longest: 0 });
+        }
+    }
+}
+
+/// The bytes of the longest string.
+fn longest_text(value: &Condition, event: &Event<'_>) -> usize {
+    let mut longest = 0;
+    value.each(event, &mut |value| longest = longest.max(value.text.unwrap_or_default().len()));
+    longest
+}
+
+/// The parts between separators.
+fn split<'a>(text: &'a [u8], separator: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let at = text.windows(separator.len()).position(|window| window == separator);
+        rest = at.map(|at| &text[at + separator.len()..]);
+        Some(&text[..at.unwrap_or(text.len())])
+    })
+}
+
+const CUMULATIVE: Word = Word::of(b"cumulative");
+
+/// The keys of a description.
+const ROLES: [(Word, Role); 8] = [
+    (Word::of(b"text"), Role::Text(TextKinds::ANSWER)),
+    (Word::of(b"reasoning"), Role::Text(TextKinds::REASONING)),
+    (Word::of(b"tool"), Role::Text(TextKinds::TOOL)),
+    (Word::of(b"end"), Role::End),
+    (Word::of(b"error"), Role::Error),
+    (Word::of(b"id"), Role::Id),
+    (Word::of(b"inputTokens"), Role::Tokens(0)),
+    (Word::of(b"outputTokens"), Role::Tokens(1)),
+];
+
+/// A format has a handful.
+const MAX_RULES: usize = 32;
