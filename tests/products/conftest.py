@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import threading
 import time
@@ -162,6 +163,16 @@ def until(ask: Callable[[], Answer | None], what: str) -> Answer:
             return answer
         time.sleep(0.05)
     raise AssertionError(f"no {what} within {PATIENCE_S} s")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="session")

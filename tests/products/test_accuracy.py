@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import BACKEND, CONFIG, READER, Collector, run_collector, until
+from conftest import BACKEND, CONFIG, Collector, free_port, is_listening, run_collector, until
 from webdriver import chromium
 
 STREAMS = 200
@@ -149,16 +148,6 @@ def nginx(upstream: str, folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def chat(url: str, streams: int) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import BACKEND, DECODE_S, PLANTED, PREFILL_S, Collector, UpstreamServer, until
+from conftest import BACKEND, DECODE_S, PLANTED, PREFILL_S, Collector, UpstreamServer, free_port, until
 
 KEY = "sk-0123456789"
 
@@ -34,8 +33,7 @@ def proxy(collector: Collector, upstream: UpstreamServer, tmp_path: Path) -> Ite
         },
         "general_settings": {"master_key": KEY},
     }))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "GENERIC_LOGGER_ENDPOINT": f"{collector.url}/v1/server-timings/litellm",
         "GENERIC_LOGGER_HEADERS": f"Authorization=Bearer {BACKEND}",

@@ -94,6 +94,7 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
         ("OpenTelemetry", "test_opentelemetry.py", tools::opentelemetry_packages(root)?),
         ("LiteLLM", "test_litellm.py", tools::litellm_packages(root)?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
+        ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
     ];
     let mut checks = Checks::default();
     if checks.stage("build", || artefacts::build(root)) {
