@@ -155,14 +155,14 @@ class Collector:
         return [path for path in self.data.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
-def until(ask: Callable[[], Answer | None], what: str) -> Answer:
+def until(ask: Callable[[], Answer | None], what: str, patience_s: int = PATIENCE_S) -> Answer:
     """Asks again until there is an answer."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while time.monotonic() < end:
         if (answer := ask()) is not None:
             return answer
         time.sleep(0.05)
-    raise AssertionError(f"no {what} within {PATIENCE_S} s")
+    raise AssertionError(f"no {what} within {patience_s} s")
 
 
 def free_port() -> int:

@@ -1,33 +1,53 @@
-"""The blocks of a page of the docs, and programs that run them."""
+"""A page of the docs that builds an app in an empty folder, and what runs it."""
 
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from conftest import is_listening, until
+from conftest import PROGRAM, free_port, is_listening, until
 from webdriver import chromium
 
 ROOT = Path(__file__).parents[2]
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """The code in this language, as the page has it."""
-    text = (ROOT / "docs" / page).read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+class Recipe:
+    """The text of a page, with free ports in the place of its own, and the folder in which it is run."""
 
+    def __init__(self, page: str, parent: Path, port: str) -> None:
+        self._collector_port, self._port = free_port(), free_port()
+        text = (ROOT / "docs" / page).read_text().replace("127.0.0.1:8787", f"127.0.0.1:{self._collector_port}")
+        self.text = text.replace(f"--port {port}", f"--port {self._port}")
+        # Beside a clone of the repository, as the pages have it.
+        (parent / "llm-rum").symlink_to(ROOT)
+        self._folder = parent / "app"
+        self._folder.mkdir()
 
-def empty_folder(parent: Path) -> Path:
-    """A folder beside a clone of the repository, as the pages have it."""
-    (parent / "llm-rum").symlink_to(ROOT)
-    folder = parent / "app"
-    folder.mkdir()
-    return folder
+    def blocks(self, language: str) -> list[str]:
+        """The code in this language."""
+        return re.findall(rf"^```{language}\n(.*?)^```", self.text, re.DOTALL | re.MULTILINE)
+
+    def write(self, name: str, code: str) -> None:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+
+    def collector(self) -> AbstractContextManager[str]:
+        """The collector of the page's first step."""
+        [config] = self.blocks("toml")
+        self.write("llm-rum.toml", config)
+        serve = self.blocks("sh")[0].replace("../llm-rum/target/release/llm-rum", shlex.quote(PROGRAM)).rstrip()
+        return running(f"{serve} --listen 127.0.0.1:{self._collector_port}", self._folder, self._collector_port, {})
+
+    def app(self, environment: dict[str, str]) -> AbstractContextManager[str]:
+        """The app of the page's second step, installed and started."""
+        return running(self.blocks("sh")[1], self._folder, self._port, environment)
 
 
 @contextmanager
@@ -40,7 +60,7 @@ def running(command: str, folder: Path, port: int, environment: dict[str, str]) 
         return is_listening(port) or None
 
     try:
-        until(listens, "server")
+        until(listens, "server", PATIENCE_S)
         yield f"http://127.0.0.1:{port}"
     finally:
         # The shell and what it started.
@@ -48,30 +68,31 @@ def running(command: str, folder: Path, port: int, environment: dict[str, str]) 
         process.wait()
 
 
-def ask_in_browser(url: str, chat: str) -> str:
-    """Presses the page's button. Gives back the answer once the response of this path is over."""
-    with chromium() as page:
-        page.open(url)
-        return page.run(ASK, chat)
-
-
-def stream_with_layer(collector: str, layer: str) -> dict:
-    """The only stream of the collector, once it has the layer's timing."""
+def ask_in_browser(url: str, chat: str, collector: str) -> tuple[str, dict]:
+    """Presses the page's button. Gives back the answer, once the response of this path is over, and its report, once the
+    collector has the timing of the layer `app`."""
 
     def matched() -> dict | None:
         with urllib.request.urlopen(f"{collector}/v1/streams") as answer:
             streams = json.load(answer)["streams"]
-        return next((stream for stream in streams if layer in stream.get("layers", {})), None)
+        return next((stream for stream in streams if "app" in stream.get("layers", {})), None)
 
-    return until(matched, f"stream with the layer {layer}")
+    with chromium() as page:
+        page.open(url)
+        return page.run(ASK, chat), until(matched, "stream with the layer app")
 
+
+# Packages are installed and built first.
+PATIENCE_S = 600
 
 ASK = """
-while (!window.llmRum?.probe) await new Promise((next) => setTimeout(next, 10));
-document.querySelector("button").click();
-// The browser lists a response once it is over.
-const isOver = () => performance.getEntriesByType("resource").some(({ name }) => name === new URL(args[0], location).href);
-while (!isOver()) await new Promise((next) => setTimeout(next, 10));
-await window.llmRum.probe.flush();
-return document.querySelector("p").textContent;
+const [chat] = args, button = document.querySelector("button");
+const until = async (isTrue) => { while (!isTrue()) await new Promise((next) => setTimeout(next, 10)); };
+const text = () => document.querySelector("p").textContent;
+// Before React has taken over its HTML, a click does nothing.
+await until(() => button.onclick || Object.keys(button).some((key) => key.startsWith("__reactProps")));
+button.click();
+// The browser lists a response once it is over. React may render its end later.
+await until(() => performance.getEntriesByName(new URL(chat, location).href).length > 0 && text().endsWith("more"));
+return text();
 """

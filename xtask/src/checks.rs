@@ -83,7 +83,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
                 .args(["--no-fail-fast", "--", "--test-threads=1", "--show-output"]),
         );
     }
-    println!("left out: LiteLLM, OpenTelemetry packages, accuracy with FastAPI: `cargo xtask test-products`");
+    println!("left out: LiteLLM, OpenTelemetry packages, FastAPI and Next.js: `cargo xtask test-products`");
     checks.close()
 }
 
@@ -95,6 +95,7 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
         ("LiteLLM", "test_litellm.py", tools::litellm_packages(root)?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
         ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
+        ("Next.js from its page", "test_recipe_nextjs.py", tools::middleware_packages(root)?),
     ];
     let mut checks = Checks::default();
     if checks.stage("build", || artefacts::build(root)) {

@@ -16,6 +16,7 @@ from servers import BROWSER, CURL, fetch, serve_asgi, serve_wsgi
 FOLDER = Path(__file__).parents[1]
 GUIDE = FOLDER.parents[1] / "docs/server-timing.md"
 README = FOLDER / "README.md"
+VLLM = FOLDER.parents[1] / "docs/server-timing-vllm.md"
 
 
 def snippets(path: Path, language: str, word: str) -> list[str]:
@@ -89,10 +90,10 @@ def test_the_flask_guide_sends_comments(path: Path) -> None:
         assert fetch(f"{url}/chat", CURL).body == b"data: A\n\n"
 
 
-@pytest.mark.parametrize("path", [GUIDE, README], ids=["guide", "readme"])
+@pytest.mark.parametrize("path", [GUIDE, README, VLLM], ids=["guide", "readme", "vllm"])
 def test_the_vllm_option_names_a_class(path: Path) -> None:
     """vLLM imports the name. It adds a class as middleware and takes anything else for a function."""
-    (command,) = snippets(path, "sh", "vllm serve")
+    (command,) = snippets(path, "sh", "--middleware")
     words = shlex.split(command)
     module, name = words[words.index("--middleware") + 1].rsplit(".", 1)
     middleware: Any = getattr(importlib.import_module(module), name)
