@@ -6,6 +6,12 @@ import { isKnown } from "./format";
 /** Metrics that the charts can show. */
 export const DURATION_METRICS = METRICS.filter((metric) => METRIC_LABELS[metric].unit === "ms");
 
+/** The title of a metric inside a sentence. */
+export function metricPhrase(metric: Metric): string {
+  const { title } = METRIC_LABELS[metric];
+  return title.charAt(0).toLowerCase() + title.slice(1);
+}
+
 export const QUANTILES = [
   { name: "p50", key: "p50_ms", colour: "p50" },
   { name: "p95", key: "p95_ms", colour: "p95" },

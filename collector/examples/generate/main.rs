@@ -106,13 +106,10 @@ fn list(text: &mut String, about: &str, name: &str, ids: impl Iterator<Item = &'
 }
 
 fn entry(text: &mut String, metric: &MetricDefinition, labels: &MetricLabels) {
-    let mut phrase = labels.title.to_owned();
-    phrase[..1].make_ascii_lowercase();
     let _ = writeln!(text, "  {}: {{\n    unit: {:?},", metric.id, metric.unit.suffix());
     let properties = [
         ("short", labels.short),
         ("title", labels.title),
-        ("phrase", &phrase),
         ("meaning", labels.meaning),
         ("source", labels.source.as_str()),
     ];
@@ -215,8 +212,6 @@ export interface MetricLabels {
   short: string;
   /** Heading. */
   title: string;
-  /** Inside a sentence. */
-  phrase: string;
   /** Tooltip. */
   meaning: string;
   /** Where it is measured. */

@@ -33,8 +33,6 @@ export interface MetricLabels {
   short: string;
   /** Heading. */
   title: string;
-  /** Inside a sentence. */
-  phrase: string;
   /** Tooltip. */
   meaning: string;
   /** Where it is measured. */
@@ -48,7 +46,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "TTFT",
     title: "Time to first visible token",
-    phrase: "time to first visible token",
     meaning: "From the request to the first visible text",
     source: "browser",
   },
@@ -56,7 +53,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "TTFT (any)",
     title: "Time to first token (any kind)",
-    phrase: "time to first token (any kind)",
     meaning: "From the request to the first generated text, reasoning included",
     source: "browser",
   },
@@ -64,7 +60,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "First paint",
     title: "Time to first painted token",
-    phrase: "time to first painted token",
     meaning: "From the request to the first frame that shows text",
     source: "browser",
     requirement: "Needs the probe extension paint().",
@@ -73,7 +68,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "Server TTFT",
     title: "Server TTFT",
-    phrase: "server TTFT",
     meaning: "Server-reported TTFT (only streams that include it)",
     source: "server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
@@ -82,7 +76,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "Server queue",
     title: "Server queue time",
-    phrase: "server queue time",
     meaning: "Wait in the server's queue (only streams that include it)",
     source: "server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
@@ -91,7 +84,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "Overhead",
     title: "Network overhead",
-    phrase: "network overhead",
     meaning: "Browser TTFT minus server TTFT, per stream",
     source: "browser and server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
@@ -100,7 +92,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "End to end",
     title: "End-to-end time",
-    phrase: "end-to-end time",
     meaning: "From the request to the last generated text",
     source: "browser",
   },
@@ -108,7 +99,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "Generation",
     title: "Token generation time",
-    phrase: "token generation time",
     meaning: "From the first to the last generated text",
     source: "browser",
   },
@@ -116,7 +106,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "Engine",
     title: "Generation duration on the server",
-    phrase: "generation duration on the server",
     meaning: "From the start of prefill to the last token, without the queue",
     source: "server",
     requirement: "Needs server timing: see “Time to first token: browser vs. server”.",
@@ -125,7 +114,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "TPOT",
     title: "Time per output token",
-    phrase: "time per output token",
     meaning: "After the first token, by the provider's token count",
     source: "browser, with the provider's token count",
   },
@@ -133,7 +121,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "output_tokens_per_second",
     short: "Output rate",
     title: "Output tokens per second",
-    phrase: "output tokens per second",
     meaning: "Output tokens of a stream per second after the first, by the provider's token count",
     source: "browser, with the provider's token count",
   },
@@ -141,7 +128,6 @@ export const METRIC_LABELS: Record<Metric, MetricLabels> = {
     unit: "ms",
     short: "Inter-chunk",
     title: "Inter-chunk latency",
-    phrase: "inter-chunk latency",
     meaning: "Time between two reads that carried generated text",
     source: "browser",
   },

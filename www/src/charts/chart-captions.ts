@@ -8,7 +8,7 @@ import type {
   Targets,
   Timeseries,
 } from "../api/api-types";
-import { METRIC_LABELS, type Metric } from "../api/metrics";
+import type { Metric } from "../api/metrics";
 import { isFixed, type Range, type RangePreset } from "../api/range";
 import { filteredDimensions, filterText } from "../filters";
 import {
@@ -23,21 +23,21 @@ import {
   valueLabel,
   type MaybeNumber,
 } from "../format";
-import { hasTargets, hasFewSamples, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
+import { hasTargets, hasFewSamples, metricPhrase, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import type { CompareTo, View } from "../url";
 import { longest, stretchesAbove, type Stretch } from "./stretches";
 
-const RANGE_LABELS: Record<RangePreset, { last: string; before: string }> = {
-  "15m": { last: "the last 15 minutes", before: "the previous 15 minutes" },
-  "1h": { last: "the last hour", before: "the previous hour" },
-  "6h": { last: "the last 6 hours", before: "the previous 6 hours" },
-  "24h": { last: "the last 24 hours", before: "the previous 24 hours" },
-  "7d": { last: "the last 7 days", before: "the previous 7 days" },
-  "30d": { last: "the last 30 days", before: "the previous 30 days" },
+const RANGE_LENGTHS: Record<RangePreset, string> = {
+  "15m": "15 minutes",
+  "1h": "hour",
+  "6h": "6 hours",
+  "24h": "24 hours",
+  "7d": "7 days",
+  "30d": "30 days",
 };
 
 export function rangeLabel(range: Range): string {
-  return isFixed(range) ? `the range ${timeRange(range, Date.now())}` : RANGE_LABELS[range].last;
+  return isFixed(range) ? `the range ${timeRange(range, Date.now())}` : `the last ${RANGE_LENGTHS[range]}`;
 }
 
 /** Describes a view in one line. */
@@ -47,7 +47,7 @@ export function describeView({ range, metric, filters }: Pick<View, "range" | "f
     return `${subject} ${text}`;
   });
   const which = only.length > 0 ? `only ${only.join(", ")}` : "all streams";
-  return `${rangeLabel(range)}: ${METRIC_LABELS[metric].phrase}, ${which}`;
+  return `${rangeLabel(range)}: ${metricPhrase(metric)}, ${which}`;
 }
 
 export const COMPARISON_LABELS: Record<CompareTo, string> = {
@@ -58,7 +58,7 @@ export const COMPARISON_LABELS: Record<CompareTo, string> = {
 
 /** Names the period that changes compare with, or says why there is none. `n` counts the samples of that period. */
 export function comparisonCaption(n: number, range: Range, compareTo: CompareTo | null): string {
-  const previous = isFixed(range) ? "the period before of the same length" : RANGE_LABELS[range].before;
+  const previous = isFixed(range) ? "the period before of the same length" : `the previous ${RANGE_LENGTHS[range]}`;
   const isPrevious = compareTo === null || compareTo === "previous";
   const before = isPrevious ? previous : `the same time ${COMPARISON_LABELS[compareTo]}`;
   if (n === 0) return `no data in ${before}`;

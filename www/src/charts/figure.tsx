@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
+import type { AsyncResult } from "../api/async-result";
 import { Term } from "../ui/term";
 
 export interface Table {
@@ -9,15 +10,15 @@ export interface Table {
   rows: () => string[][];
 }
 
-interface FigureProps {
-  chart: "ttft" | "phases" | "speed" | "in-flight" | "histogram" | "compare" | "abandonment";
+export interface FigureProps {
+  chart: "ttft" | "phases" | "speed" | "in-flight" | "histogram" | "compare" | "abandonment" | "engines" | "engine-caches";
   title: string;
   /** Definition of what the chart shows. */
   meaning?: string;
   caption?: string;
   aside?: ComponentChildren;
   table?: Table;
-  children: ComponentChildren;
+  children?: ComponentChildren;
 }
 
 export function Figure({ chart, title, meaning, caption, aside, table, children }: FigureProps) {
@@ -34,6 +35,25 @@ export function Figure({ chart, title, meaning, caption, aside, table, children 
         {table && <TableView table={table} title={title} />}
       </figcaption>
     </figure>
+  );
+}
+
+interface LoadedProps<Answer> {
+  chart: FigureProps["chart"];
+  title: string;
+  result: AsyncResult<Answer>;
+  children: (answer: Answer) => ComponentChildren;
+}
+
+/** The figures of an answer, or why it could not be loaded. Nothing while it loads. */
+export function Loaded<Answer>({ chart, title, result, children }: LoadedProps<Answer>) {
+  if (result.kind === "known") return <>{children(result.value)}</>;
+  return (
+    result.kind === "failed" && (
+      <Figure chart={chart} title={title}>
+        <LoadError message={result.message} />
+      </Figure>
+    )
   );
 }
 

@@ -2,18 +2,18 @@
 import type { HistogramAnswer } from "../api/api-types";
 import { METRIC_LABELS } from "../api/metrics";
 import { count, duration, isKnown, percent } from "../format";
-import { QUANTILES, targetsOf } from "../metric";
+import { metricPhrase, QUANTILES, targetsOf } from "../metric";
 import { Bars, type Mark } from "./bars";
 import { histogramCaption, slowTarget } from "./chart-captions";
 import { Figure } from "./figure";
 
 export function Histogram({ answer }: { answer: HistogramAnswer }) {
-  const labels = METRIC_LABELS[answer.metric];
+  const phrase = metricPhrase(answer.metric);
   return (
     <Figure
       chart="histogram"
-      title={`Distribution of ${labels.phrase}`}
-      meaning={labels.meaning}
+      title={`Distribution of ${phrase}`}
+      meaning={METRIC_LABELS[answer.metric].meaning}
       caption={histogramCaption(answer)}
       table={{ columns: ["Above", "Up to", "Count", "Share"], rows: () => tableRows(answer) }}
     >
@@ -25,7 +25,7 @@ export function Histogram({ answer }: { answer: HistogramAnswer }) {
           marks={marksOf(answer)}
           slowFrom={slowTarget(answer)}
           height={304}
-          label={`Histogram of ${labels.phrase}, ${count(answer.n)} samples`}
+          label={`Histogram of ${phrase}, ${count(answer.n)} samples`}
         />
       )}
     </Figure>

@@ -17,12 +17,14 @@ interface PlotData {
   lines: { values: Values; isLowSample?: boolean[] }[];
   isLowSample: boolean[];
   volume?: Volume;
+  scale: "log" | "linear";
 }
 
 /** Times in seconds, then the volume with its unfinished last step apart, then a solid and a dashed column per line. */
 export function plotColumns(spec: PlotData): Values[] {
   const lines = spec.lines.flatMap((line) => {
-    const values = line.values.map((value) => (value === null ? null : Math.max(value, LOG_AXIS_MIN)));
+    const lowest = spec.scale === "log" ? LOG_AXIS_MIN : -Infinity;
+    const values = line.values.map((value) => (value === null ? null : Math.max(value, lowest)));
     const isLowSample = line.isLowSample ?? spec.isLowSample;
     return [solidValues(values, isLowSample), dashedValues(values, isLowSample)];
   });

@@ -1,6 +1,5 @@
 /** Line chart on a canvas. This file alone imports uPlot. */
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 
 import { canvasColour } from "../theme";
 import { MIN_BRUSH_PX } from "./brush";
@@ -122,6 +121,8 @@ export class Plot {
       legend: { show: false },
       cursor: {
         y: false,
+        // A drag stays in its own plot: it selects times once.
+        sync: { key: "time", scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
         drag: { x: true, y: false, setScale: false, dist: MIN_BRUSH_PX },
         points: {
           size: 7,

@@ -6,25 +6,12 @@ import type { Compare as CompareAnswer } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { METRIC_LABELS } from "../api/metrics";
 import { compareCaption } from "../charts/chart-captions";
-import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlier";
-import { Figure, LoadError } from "../charts/figure";
-import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import type { PlotSpec } from "../charts/plot";
-import {
-  columnDuration,
-  count,
-  dateTime,
-  duration,
-  heading,
-  humanize,
-  percent,
-  plural,
-  sourceLabel,
-  tickDuration,
-  timeInterval,
-} from "../format";
-import { hasFewSamples, MIN_SAMPLES } from "../metric";
-import { comparedSide, serverLayers, zoomTo } from "../state";
+import type { EarlierLine } from "../charts/earlier";
+import { Figure, Loaded } from "../charts/figure";
+import { TimeFigure, type TimeLine } from "../charts/time-figure";
+import { columnDuration, count, duration, humanize, percent, plural, sourceLabel, tickDuration } from "../format";
+import { MIN_SAMPLES } from "../metric";
+import { comparedSide, serverLayers } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { DOCS } from "./menu";
 import { reasonsOf, sidesOf } from "./server-layers";
@@ -40,22 +27,21 @@ interface CompareProps {
 }
 
 export function Compare({ result, ...range }: CompareProps) {
-  if (result.kind === "known") return <CompareFigure answer={result.value} {...range} />;
   return (
-    <Figure chart="compare" title={TITLE}>
-      <LoadError message={result.message} />
-    </Figure>
+    <Loaded chart="compare" title={TITLE} result={result}>
+      {(answer) => <CompareFigure answer={answer} {...range} />}
+    </Loaded>
   );
 }
 
 function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: number; to: number }) {
   const percentile = useSignal<Percentile>("p50");
   const which = percentile.value;
-  const spec = useMemo(() => plotOf(answer, which, from, to), [answer, which, from, to]);
+  const series = useMemo(() => ({ ...answer, from, to }), [answer, from, to]);
   if (answer.matched === 0) return <NoServerTiming streams={answer.streams} />;
   const options = (["p50", "p95"] as const).map((value) => ({ value, label: value }));
   return (
-    <Figure
+    <TimeFigure
       chart="compare"
       title={TITLE}
       meaning={METRIC_LABELS.overhead.meaning}
@@ -72,28 +58,15 @@ function CompareFigure({ answer, from, to }: { answer: CompareAnswer; from: numb
           />
         </div>
       }
-      table={{
-        columns: ["Time", "n", ...COLUMNS.concat(answer.earlier ? EARLIER : []).map(({ label }) => heading(label))],
-        rows: () => tableRows(answer, to),
-      }}
+      series={series}
+      lines={LINES[which]}
+      earlier={EARLIER[which]}
+      samples="streams with both"
+      text={columnDuration}
+      tick={tickDuration}
     >
-      <Legend
-        entries={[
-          ...SIDES.map(({ label, side }) => ({ label, colour: side })),
-          ...(answer.earlier ? earlierOf(which) : []),
-          { label: "streams with both", colour: "volume" },
-        ]}
-      />
-      <div class="plot-frame">
-        <LineChart
-          spec={spec}
-          label={`Time to first token in the browser and on the server, and the network overhead, ${which}`}
-          readout={(index) => readoutOf(answer, which, index, to)}
-          onBrush={zoomTo}
-        />
-      </div>
       <OverheadFacts answer={answer} />
-    </Figure>
+    </TimeFigure>
   );
 }
 
@@ -212,8 +185,8 @@ const SIDES = [
 
 type Key = `${(typeof SIDES)[number]["side"]}_${Percentile}_ms`;
 
-const linesOf = (which: Percentile) =>
-  SIDES.map(({ label, side }) => ({ label: `${label} ${which}`, key: `${side}_${which}_ms` as Key, colour: side }));
+const linesOf = (which: Percentile): TimeLine<Key>[] =>
+  SIDES.map(({ label, side }) => ({ label: `${label} ${which}`, key: `${side}_${which}_ms`, colour: side }));
 
 const earlierOf = (which: Percentile): EarlierLine<Key>[] =>
   SIDES.map(({ label, side, earlier }) => ({
@@ -222,58 +195,5 @@ const earlierOf = (which: Percentile): EarlierLine<Key>[] =>
     colour: earlier,
   }));
 
-/** Columns of the table. */
-const COLUMNS: { label: string; key: Key }[] = [...linesOf("p50"), ...linesOf("p95")];
-const EARLIER = [...earlierOf("p50"), ...earlierOf("p95")];
-
-function plotOf(answer: CompareAnswer, percentile: Percentile, from: number, to: number): PlotSpec {
-  const { points, step_ms: step } = answer;
-  return {
-    times: points.map((point) => point.timestamp_ms + step / 2),
-    from,
-    to: Math.max(to, (points.at(-1)?.timestamp_ms ?? 0) + step),
-    scale: "linear",
-    lines: [
-      ...earlierLines(answer.earlier, earlierOf(percentile)),
-      ...linesOf(percentile).map(({ label, key, colour }) => ({
-        label,
-        colour: `--${colour}`,
-        values: points.map((point) => point[key] ?? null),
-        width: 1.75,
-      })),
-    ],
-    targets: [],
-    isLowSample: points.map((point) => hasFewSamples(point.n)),
-    volume: { streams: points.map(({ n }) => n ?? null), errors: points.map(() => 0), isRunning: false },
-    format: tickDuration,
-  };
-}
-
-function readoutOf(
-  { points, earlier, step_ms }: CompareAnswer,
-  which: Percentile,
-  index: number,
-  today: number,
-): Readout | null {
-  const point = points[index];
-  if (!point) return null;
-  return {
-    heading: timeInterval(point.timestamp_ms, step_ms, today),
-    values: [
-      ...linesOf(which).map(({ label, key, colour }) => ({ label, text: columnDuration(point[key]), colour })),
-      ...earlierReadout(earlier?.[index], earlierOf(which), columnDuration),
-      { label: "samples", text: point.n === 0 ? "none" : count(point.n) },
-    ],
-  };
-}
-
-function tableRows({ points, earlier }: CompareAnswer, today: number): string[][] {
-  return points
-    .map((point, at) => [
-      dateTime(point.timestamp_ms, today),
-      count(point.n),
-      ...COLUMNS.map(({ key }) => columnDuration(point[key])),
-      ...(earlier ? EARLIER.map(({ key }) => columnDuration(earlier[at]?.[key])) : []),
-    ])
-    .reverse();
-}
+const LINES = { p50: linesOf("p50"), p95: linesOf("p95") };
+const EARLIER = { p50: earlierOf("p50"), p95: earlierOf("p95") };

@@ -1,7 +1,7 @@
 /** Where the wait for the first token passes: its phases over many streams, stacked. */
 import type { Result } from "../api/async-result";
 import type { PhaseName, Phases as PhasesAnswer } from "../api/schemas";
-import { Figure, LoadError } from "../charts/figure";
+import { Figure, Loaded } from "../charts/figure";
 import { longestOf, stackedPhases, stacksOf, type Stack } from "../charts/phase-stack";
 import { columnDuration, count, duration, humanize, plural } from "../format";
 
@@ -12,11 +12,10 @@ const labelOf = (phase: PhaseName) =>
   phase === "dns" ? "DNS" : phase === "not_reported" ? "not reported by the server" : humanize(phase);
 
 export function Phases({ result }: { result: Result<PhasesAnswer> }) {
-  if (result.kind === "known") return <PhasesFigure answer={result.value} />;
   return (
-    <Figure chart="phases" title={TITLE}>
-      <LoadError message={result.message} />
-    </Figure>
+    <Loaded chart="phases" title={TITLE} result={result}>
+      {(answer) => <PhasesFigure answer={answer} />}
+    </Loaded>
   );
 }
 

@@ -21,6 +21,7 @@ import { Figure, LoadError } from "../charts/figure";
 import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { Line, PlotSpec } from "../charts/plot";
+import { timesOf } from "../charts/time-figure";
 import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
 import { DURATION_METRICS, hasFewSamples, isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
 import { shorterRange } from "../polling/resolution";
@@ -195,11 +196,9 @@ const EARLIER: readonly EarlierLine<"p50_ms" | "p95_ms">[] = [
 ];
 
 function plotOf(series: Timeseries, hasRunning: boolean): PlotSpec {
-  const { points, step_ms: step } = series;
+  const { points } = series;
   return {
-    times: points.map((point) => point.timestamp_ms + step / 2),
-    from: series.from,
-    to: Math.max(series.to, (points.at(-1)?.timestamp_ms ?? 0) + step),
+    ...timesOf(series),
     scale: "log",
     lines: [
       ...earlierLines(series.earlier, EARLIER),

@@ -1,8 +1,8 @@
 /** One row for each use case of each site, worst first: status, wait, failures, budget and alerts. */
 import type { Summary } from "../api/api-types";
 import { GLOSSARY } from "../api/glossary";
-import { METRIC_LABELS } from "../api/metrics";
 import { ABSENT, columnDuration, count, duration, humanize, isKnown, percent } from "../format";
+import { metricPhrase } from "../metric";
 import { setFilters } from "../state";
 import { Icon } from "../ui/icon";
 import { Term } from "../ui/term";
@@ -74,7 +74,7 @@ function UseCase({ row }: { row: Row }) {
   const isSlow = isKnown(p95) && isKnown(target) && p95 > target;
   const errors = isKnown(availability.ratio) ? 1 - availability.ratio : null;
   const isFailing = isKnown(errors) && isKnown(row.targets.availability) && errors > 1 - row.targets.availability;
-  const what = METRIC_LABELS[metric === "e2e" ? "e2e" : "ttfv"].phrase;
+  const what = metricPhrase(metric === "e2e" ? "e2e" : "ttfv");
   const { icon, label } = LEVELS[level];
   return (
     <tr data-site={site} data-use-case={useCase} data-level={level}>

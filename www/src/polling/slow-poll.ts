@@ -2,16 +2,15 @@
 import { computed, effect } from "@preact/signals";
 
 import type { Budgets } from "../api/api-types";
-import { LOADING, toResult } from "../api/async-result";
+import { LOADING } from "../api/async-result";
 import { getAccounting, getSlo, type RequestOptions } from "../api/client";
 import { accounting, budgets, connection, dashboardData, paused, view } from "../state";
+import { loading, minutePoll } from "./minute-poll";
 
-const MINUTE_MS = 60_000;
 /** Maximum number of use cases to load budgets for. */
 const MAX_USE_CASES = 6;
 
-let current: AbortController | null = null;
-let timer: ReturnType<typeof setTimeout> | undefined;
+const poll = minutePoll([loading(budgets, getBudgets), loading(accounting, getAccounting)]);
 
 export function startSlowPoll(): void {
   const filters = computed(() => JSON.stringify(view.value.filters));
@@ -22,32 +21,11 @@ export function startSlowPoll(): void {
   const isOpen = computed(() => connection.value.kind === "open");
   effect(() => {
     // Waits until the collector has answered, and polls again after an outage.
-    if (filters.value && isOpen.value) void poll();
+    if (filters.value && isOpen.value) poll();
   });
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden && isOpen.peek() && !paused.peek()) void poll();
+    if (!document.hidden && isOpen.peek() && !paused.peek()) poll();
   });
-}
-
-async function poll(): Promise<void> {
-  clearTimeout(timer);
-  current?.abort();
-  const controller = new AbortController();
-  current = controller;
-  const options = { signal: controller.signal };
-  const [newBudgets, newAccounting] = await Promise.all([
-    toResult(getBudgets(options)),
-    toResult(getAccounting(options)),
-  ]);
-  if (controller.signal.aborted) return;
-  budgets.value = newBudgets;
-  accounting.value = newAccounting;
-  timer = setTimeout(pollAgain, MINUTE_MS);
-}
-
-function pollAgain(): void {
-  if (!document.hidden && !paused.peek() && connection.peek().kind === "open") void poll();
-  else timer = setTimeout(pollAgain, MINUTE_MS);
 }
 
 /** Budgets of the worst use cases on screen. */
