@@ -8,6 +8,7 @@ import { Breakdown } from "./panels/breakdown";
 import { Budgets } from "./panels/budgets";
 import { Compare } from "./panels/compare";
 import { Empty } from "./panels/empty";
+import { Engines } from "./panels/engines";
 import { Explain } from "./panels/explain";
 import { Header } from "./panels/header";
 import { Help } from "./panels/help";
@@ -113,6 +114,7 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
           <OutputSpeed result={charts.speed} />
           <InFlight series={charts.timeseries} />
         </div>
+        <Engines />
         <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
         <Breakdown
           result={charts.breakdown}

@@ -22,6 +22,7 @@ import type {
 } from "./api/api-types";
 import type {
   Affected,
+  Engines,
   Explanation,
   Markers,
   Phases,
@@ -96,6 +97,8 @@ export const explainedOf = signal<Affected>("slow");
 /** Whose time the browser's is compared with, and how many streams have it. */
 export const comparedSide = signal<ServerSide>("in_band");
 export const serverLayers = signal<AsyncResult<ServerLayers>>(LOADING);
+/** Inference engines that the collector scrapes, and their figures in the range. */
+export const engines = signal<AsyncResult<Engines>>(LOADING);
 export const releases = signal<AsyncResult<Releases>>(LOADING);
 /** Visits of the range. They have none if no page loads the extension `visits`. */
 export const visits = signal<AsyncResult<Visits>>(LOADING);

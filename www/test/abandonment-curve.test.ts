@@ -8,6 +8,7 @@ import {
   stepPath,
   topShare,
   trustedPoints,
+  unreadCaption,
 } from "../src/panels/abandonment-curve";
 
 type Interval = Pick<AbandonmentPoint, "lower" | "upper">;
@@ -85,5 +86,30 @@ describe("the caption of the abandonment curve", () => {
   it("says when no user abandoned", () => {
     expect(caption({ abandoned: 0 })).toBe("No user gave up before the first visible token.");
     expect(caption({ at_risk: 0, abandoned: 0 })).toBe("No waits in this time range.");
+  });
+});
+
+describe("the output for users who had left", () => {
+  const counts = { users_left: 9, backend_ends: 50, client_gone: 8, client_gone_counted: 6, sites: [] };
+  const caption = (more: object) =>
+    unreadCaption({
+      ...answer(),
+      unread_output: { ...counts, output_tokens: 2000, tokens_after_gone: 100, share: 0.05, ...more },
+    });
+
+  it("tells its share, and of how many users it is known", () => {
+    const all = "The backend generated 100 tokens, 5.0\u00a0% of all, for users who had left";
+    expect(caption({})).toBe(`${all} (counted for 6 of 8 users).`);
+    expect(caption({ client_gone_counted: 8 })).toBe(`${all}.`);
+  });
+
+  it("says so if the backend counted none of it", () => {
+    const text = "The backend did not count what it generated after 8 users had left.";
+    expect(caption({ client_gone_counted: 0, share: null })).toBe(text);
+  });
+
+  it("is left out if no backend tells it, or no user left", () => {
+    expect(unreadCaption(answer())).toBe("");
+    expect(caption({ client_gone: 0, client_gone_counted: 0 })).toBe("");
   });
 });

@@ -121,6 +121,9 @@ export const getCompare = (
 export const getServerLayers = (window: QueryWindow, options: RequestOptions) =>
   get("v1/server-layers", windowQuery(window), options);
 
+export const getEngines = (window: QueryWindow, options: RequestOptions) =>
+  get("v1/engines", windowQuery(window), options);
+
 /** Selects the streams of a list and its page. */
 export interface StreamQuery {
   sample?: SampleKind;

@@ -1,7 +1,7 @@
 /** Model of the abandonment curve: its reliable part, its SVG paths and its caption. */
 import type { Abandonment, AbandonmentPoint } from "../api/api-types";
 import type { WaitMetric } from "../api/metrics";
-import { count, duration, percent, plural } from "../format";
+import { count, duration, isKnown, percent, plural } from "../format";
 
 /** Below this number of streams at risk the curve is not reliable. */
 export const MIN_AT_RISK = 10;
@@ -27,6 +27,15 @@ export function abandonmentCaption(answer: Abandonment): string {
   const gaveUp = `${users} gave up before the ${TOKEN_LABELS[metric]}.`;
   const alsoFailed = failed_before > 0 && `${plural(failed_before, "stream")} failed before it.`;
   return [gaveUp, alsoFailed, abandoned > 0 && curveCaption(answer)].filter(Boolean).join(" ");
+}
+
+/** What the backend generated for users who had left. Empty if no backend tells it. */
+export function unreadCaption({ unread_output: unread }: Abandonment): string {
+  if (!unread || unread.client_gone === 0) return "";
+  const { share, tokens_after_gone: tokens, client_gone: gone, client_gone_counted: counted } = unread;
+  if (!isKnown(share)) return `The backend did not count what it generated after ${plural(gone, "user")} had left.`;
+  const known = counted < gone ? ` (counted for ${count(counted)} of ${plural(gone, "user")})` : "";
+  return `The backend generated ${plural(tokens, "token")}, ${percent(share)} of all, for users who had left${known}.`;
 }
 
 function curveCaption(answer: Abandonment): string {

@@ -5,7 +5,7 @@ import type { Abandonment, AbandonmentPoint, HistogramAnswer } from "../api/api-
 import type { Result } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
 import { placeMarks, type Mark } from "../charts/bars";
-import { Figure, LoadError } from "../charts/figure";
+import { Figure, Loaded } from "../charts/figure";
 import { linearTicks, logTicks } from "../charts/ticks";
 import { configuredPercent, count, duration, isKnown, percent, shortCount, tickDuration } from "../format";
 import { QUANTILES } from "../metric";
@@ -17,6 +17,7 @@ import {
   stepPath,
   topShare,
   trustedPoints,
+  unreadCaption,
   type Scale,
 } from "./abandonment-curve";
 
@@ -31,13 +32,9 @@ interface AbandonmentProps {
 export function AbandonmentPanel({ result, histogram }: AbandonmentProps) {
   return (
     <div class="abandonment">
-      {result.kind === "known" ? (
-        <AbandonmentFigure answer={result.value} histogram={histogram} />
-      ) : (
-        <Figure chart="abandonment" title={TITLE}>
-          <LoadError message={result.message} />
-        </Figure>
-      )}
+      <Loaded chart="abandonment" title={TITLE} result={result}>
+        {(answer) => <AbandonmentFigure answer={answer} histogram={histogram} />}
+      </Loaded>
     </div>
   );
 }
@@ -50,7 +47,7 @@ function AbandonmentFigure({ answer, histogram }: { answer: Abandonment; histogr
       chart="abandonment"
       title={TITLE}
       meaning={GLOSSARY.abandonment}
-      caption={abandonmentCaption(answer)}
+      caption={`${abandonmentCaption(answer)} ${unreadCaption(answer)}`}
       {...(answer.abandoned > 0 && { table: { columns, rows: () => tableRows(answer) } })}
     >
       {answer.abandoned > 0 && points.length > 0 && (

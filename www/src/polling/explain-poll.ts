@@ -1,24 +1,32 @@
-/** Loads what the slow streams have in common, releases, markers, visits and the server's layers: when the view changes, and once a minute. */
+/**
+ * Loads what the slow streams have in common, releases, markers, visits, the server's layers and the engines: when the
+ * view changes, and once a minute.
+ */
 import { computed, effect } from "@preact/signals";
 
-import { LOADING, toResult } from "../api/async-result";
-import { getExplanation, getMarkers, getReleases, getServerLayers, getVisits } from "../api/client";
+import { LOADING } from "../api/async-result";
+import { getEngines, getExplanation, getMarkers, getReleases, getServerLayers, getVisits } from "../api/client";
 import {
   connection,
+  engines,
   explainedOf,
   explanation,
-  paused,
   postedMarkers,
   releases,
   serverLayers,
   view,
   visits,
 } from "../state";
+import { loading, minutePoll } from "./minute-poll";
 
-const MINUTE_MS = 60_000;
-
-let current: AbortController | null = null;
-let timer: ReturnType<typeof setTimeout> | undefined;
+const poll = minutePoll([
+  loading(explanation, (options) => getExplanation(view.peek(), explainedOf.peek(), options)),
+  loading(releases, (options) => getReleases(view.peek(), options)),
+  loading(postedMarkers, (options) => getMarkers(view.peek(), options, "!release")),
+  loading(visits, (options) => getVisits(view.peek(), options)),
+  loading(serverLayers, (options) => getServerLayers(view.peek(), options)),
+  loading(engines, (options) => getEngines(view.peek(), options)),
+]);
 
 export function startExplainPoll(): void {
   const asked = computed(() => JSON.stringify([view.value.filters, view.value.range, explainedOf.value]));
@@ -27,34 +35,6 @@ export function startExplainPoll(): void {
     if (asked.value) explanation.value = visits.value = serverLayers.value = LOADING;
   });
   effect(() => {
-    if (asked.value && isOpen.value) void poll();
+    if (asked.value && isOpen.value) poll();
   });
-}
-
-async function poll(): Promise<void> {
-  clearTimeout(timer);
-  current?.abort();
-  const controller = new AbortController();
-  current = controller;
-  const { range, filters } = view.peek();
-  const options = { signal: controller.signal };
-  const [newExplanation, newReleases, newMarkers, newVisits, newLayers] = await Promise.all([
-    toResult(getExplanation({ range, filters }, explainedOf.peek(), options)),
-    toResult(getReleases({ range, filters }, options)),
-    toResult(getMarkers({ range, filters }, options, "!release")),
-    toResult(getVisits({ range, filters }, options)),
-    toResult(getServerLayers({ range, filters }, options)),
-  ]);
-  if (controller.signal.aborted) return;
-  explanation.value = newExplanation;
-  releases.value = newReleases;
-  postedMarkers.value = newMarkers;
-  visits.value = newVisits;
-  serverLayers.value = newLayers;
-  timer = setTimeout(pollAgain, MINUTE_MS);
-}
-
-function pollAgain(): void {
-  if (!document.hidden && !paused.peek() && connection.peek().kind === "open") void poll();
-  else timer = setTimeout(pollAgain, MINUTE_MS);
 }
