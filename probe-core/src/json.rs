@@ -77,6 +77,11 @@ impl<'a> Json<'a> {
         self.peek() == Some(b'"')
     }
 
+    /// Whether the next value is `null`.
+    pub(crate) fn is_null(&mut self) -> bool {
+        self.peek() == Some(b'n')
+    }
+
     /// Takes a value, and returns whether it is anything but `null`, `false` or an empty string.
     pub(crate) fn is_something(&mut self) -> bool {
         match self.peek() {

@@ -245,6 +245,7 @@ impl Meter {
             return;
         };
         let state = &mut self.state;
+        state.queue.iter_mut().for_each(|queue| queue.now_ms = self.last_byte_ms);
         let (mut input, mut events, mut deltas, mut text) = (bytes, 0.0, 0.0, TextKinds::NONE);
         while let Some(frame) = framing.next(&mut input) {
             match &frame {
@@ -405,6 +406,9 @@ impl Meter {
         }
         if self.state.failed || self.inference.iter().any(|it| it.failed) {
             return Outcome::ProviderError;
+        }
+        if self.state.queue.iter().any(|it| it.stopped) {
+            return Outcome::Aborted;
         }
         if self.state.ended || self.state.finished || self.inference.iter().any(Inference::says_end) {
             return Outcome::Complete;

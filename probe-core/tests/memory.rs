@@ -63,6 +63,11 @@ const DELTAS: &[(&str, &str)] = &[
         "langgraph",
         "event: messages|ns:1\ndata: [{\"content\":\"a\",\"type\":\"AIMessageChunk\"},{\"run_id\":\"r\"}]\n\n",
     ),
+    (
+        "gradio",
+        "data: {\"msg\":\"process_generating\",\"event_id\":\"e\",\"output\":{\"data\":[[[\"append\",\
+         [1,\"content\"],\"a\"]]]},\"success\":true,\"time_limit\":null}\n\n",
+    ),
     ("lobe_chat", "id: m\nevent: text\ndata: \"a\"\n\n"),
     ("chat_ui", "{\"type\":\"stream\",\"token\":\"a\\u0000\\u0000\"}\n"),
     ("ai_sdk_data", "0:\"a\"\n"),

@@ -1,4 +1,4 @@
-//! Chats whose formats no table knows, in pages of another origin.
+//! Chats whose formats no table knows, and those of Gradio, in pages of another origin.
 
 use anyhow::{Result, ensure};
 use beacon::Outcome;
@@ -24,6 +24,10 @@ async fn own_formats(engine: Engine) -> Result<()> {
         ("inferred_flowise", "\"data\":\"The\"", 10, Outcome::Complete),
         ("inferred_cumulative", "\"answer\":", 9, Outcome::Complete),
         ("inferred_assistants_failed", "\"value\":\"The\"", 4, Outcome::ProviderError),
+        ("gradio_chat", "\"word0 \"", 8, Outcome::Complete),
+        ("gradio_string", "\"word0 \"", 8, Outcome::Complete),
+        ("gradio_stopped", "\"word0 \"", 5, Outcome::Aborted),
+        ("gradio_raised", "\"Let me\"", 1, Outcome::ProviderError),
     ]
     .into_iter()
     .enumerate()
@@ -31,7 +35,7 @@ async fn own_formats(engine: Engine) -> Result<()> {
         let seen_ms = stage.browser.run(READ, vec![name.into(), first.into()]).await?;
         let ids = stage.ended_ids(at + 1).await?;
         let report = stage.collector.final_report(&ids[at]).await?;
-        let is_right = report.dialect.as_deref() == Some("inferred")
+        let is_right = report.dialect.as_deref().is_some_and(|dialect| name.starts_with(dialect))
             && report.outcome == outcome
             && report.deltas == deltas
             && is_near(report.ttft_ms, &seen_ms);

@@ -2,7 +2,7 @@
 
 use super::encoded_table::EncodedDialect;
 use super::event_values::EventValues;
-use super::schema::{Act, BARE};
+use super::schema::{Act, BARE, LIST};
 use super::table_reader::USED;
 use crate::build_variant::ALL_DIALECTS;
 use crate::framing::Event;
@@ -32,9 +32,14 @@ impl<'a> EventOutline<'a> {
         let mut outline = Self { name, event_type: b"", failed: false, keys: [Word::default(); MAX_KEYS] };
         let mut json = Json::new(event.data);
         let mut keys = outline.keys.iter_mut();
+        let list = json.is_array();
         let object = json.enter(b'{');
         if ALL_DIALECTS && !object && !event.id.is_empty() {
             outline.keys[0] = BARE;
+            return json.finish().then_some(outline);
+        }
+        if ALL_DIALECTS && list {
+            outline.keys[0] = LIST;
             return json.finish().then_some(outline);
         }
         while object && let Some(key) = json.key() {

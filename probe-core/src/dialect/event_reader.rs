@@ -3,6 +3,7 @@
 
 use beacon::Defect;
 
+use super::app_queue::ALIVE;
 use super::detect::EventOutline;
 use super::encoded_table::{EncodedDialect, op};
 use super::event_values::EventValues;
@@ -73,6 +74,9 @@ impl StreamState {
             self.needs_full_wasm |= !(ALL_DIALECTS || self.failed || self.end_expected);
             return TextKinds::NONE;
         };
+        if ALL_DIALECTS && dialect.is_queue {
+            return self.read_queue(event);
+        }
         let mut values = EventValues::of(event.name);
         if USED.typed_by_name && dialect.typed_by_name {
             values.act = Act::of(values.event_type, dialect.event_types).unwrap_or_default();
@@ -127,10 +131,12 @@ impl StreamState {
 
     fn recognise(&mut self, event: &Event<'_>) -> Option<&'static EncodedDialect> {
         let Some(outline) = EventOutline::of(event) else {
-            if ALL_DIALECTS {
+            if ALL_DIALECTS && event.data.trim_ascii() == ALIVE && self.non_json_events == 0 {
+                self.dialect = ENCODED_DIALECTS.iter().find(|dialect| dialect.is_queue);
+            } else if ALL_DIALECTS {
                 self.note_non_json(event);
             }
-            return None;
+            return self.dialect;
         };
         self.failed |= outline.failed;
         // In no format does a stream end with this event.

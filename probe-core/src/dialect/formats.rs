@@ -39,5 +39,7 @@ dialects! {
         chat_ui,
         lobe_chat,
         tgi,
+        gradio,
+        gradio_call,
     }
 }

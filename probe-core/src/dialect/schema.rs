@@ -169,6 +169,8 @@ pub(crate) struct Dialect {
     pub(crate) gives_reason: bool,
     /// Only the end of the body marks the end.
     pub(crate) ends_by_closing: bool,
+    /// The events are calls of an app's functions, with edits of their outputs.
+    pub(super) is_queue: bool,
 }
 
 impl Dialect {
@@ -185,8 +187,11 @@ impl Dialect {
         marks_end: false,
         gives_reason: false,
         ends_by_closing: false,
+        is_queue: false,
     };
 }
 
 /// A pseudo key: the event is not an object, but the SSE event has an id.
 pub(super) const BARE: Word = Word::of(b" ");
+/// A pseudo key: the event is an array.
+pub(super) const LIST: Word = Word::of(b"[");

@@ -4,6 +4,7 @@ use std::mem;
 
 use beacon::{Defect, NameShape};
 
+use super::app_queue::{AppQueue, OptionalQueue};
 use super::encoded_table::{EncodedDialect, EncodedTiming};
 use super::event_values::EventValues;
 use super::schema::Act;
@@ -51,6 +52,8 @@ pub(crate) struct StreamState {
     pub(super) cumulative_bytes: usize,
     /// Events that were not JSON, before the dialect was known.
     pub(super) non_json_events: u32,
+    /// The calls of a Gradio app.
+    pub(crate) queue: OptionalQueue,
 }
 
 /// The choices that were seen, and those that have finished; one bit each.
@@ -81,6 +84,7 @@ impl StreamState {
         choices: Choices { seen: 0, finished: 0 },
         cumulative_bytes: 0,
         non_json_events: 0,
+        queue: [AppQueue::NONE; _],
     };
 
     /// The app describes the format.
@@ -204,7 +208,7 @@ impl StreamState {
     }
 
     /// Revokes the end of the answer and its reason.
-    fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         (self.ended, self.finished) = (false, false);
         self.several_answers = self.text_kinds.any();
         self.report.set_text(TextField::Reason, "");

@@ -85,6 +85,7 @@ impl TableEncoder {
             marks_end: dialect.marks_end,
             gives_reason: dialect.gives_reason,
             ends_by_closing: dialect.ends_by_closing,
+            is_queue: dialect.is_queue,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{End, Meter};
 use crate::absent::or;
+use crate::dialect::AppQueue;
 use crate::report_builder::NumberField;
 use crate::text_kinds::TextKinds;
 
@@ -26,7 +27,8 @@ impl Meter {
         let Some(inference) = self.inference.first_mut() else {
             return;
         };
-        for (at_ms, text) in inference.take_earlier() {
+        let in_queue = self.state.queue.iter_mut().flat_map(AppQueue::take_earlier);
+        for (at_ms, text) in inference.take_earlier().into_iter().chain(in_queue).collect::<Vec<_>>() {
             self.state.report.add(NumberField::Deltas, 1.0);
             self.state.text_kinds = self.state.text_kinds.and(text);
             if at_ms < now_ms {
