@@ -11,7 +11,7 @@ use crate::framing::{Event, Frame, Framing, Pending};
 use crate::json::Json;
 use crate::text_kinds::TextKinds;
 use crate::work_counter;
-use crate::{End, Meter, Timestamp};
+use crate::{End, Meter, Question, Sockets, Timestamp};
 
 /// Cuts a body into frames: the whole body and its chunks must have the same frames. The first byte selects the chunks,
 /// the rest of the first line is the content type, and the body follows.
@@ -83,6 +83,39 @@ pub const FACTS: usize = 16 + Defect::ALL.len();
 /// The names of all dialects, after the one for none of them.
 pub fn dialect_names() -> impl Iterator<Item = &'static str> {
     std::iter::once(GENERIC).chain(ENCODED_DIALECTS.iter().map(|dialect| dialect.name))
+}
+
+/// Reads messages of a socket with two open questions: the first line and the second are the questions, and each line
+/// after them is a message. Chunks and bytes must have the same events, and no event two answers.
+///
+/// # Panics
+/// When the events differ, or take more steps than the length of the messages allows.
+pub fn sockets(input: &[u8]) {
+    let (first, rest) = split_head(input);
+    let (second, messages) = split_head(rest);
+    let engine_io = first.first().is_some_and(u8::is_ascii_digit);
+    let read = |most: usize| {
+        let mut sockets = Sockets::NONE;
+        for (stream, text) in [(1, first), (2, second)] {
+            sockets.ask(stream, Question { socket: 1, engine_io, text });
+        }
+        let mut events = Vec::new();
+        for line in messages.split(|&byte| byte == b'\n') {
+            let chunk = [b"data: ", line, b"\n\n"].concat();
+            let own = [1, 2].map(|stream| {
+                let parts =
+                    chunk.chunks(most).map(|part| sockets.own_events(stream, part).unwrap_or_default());
+                parts.collect::<Vec<_>>().concat()
+            });
+            if !engine_io {
+                assert!(own.iter().any(Vec::is_empty), "{} has two answers", line.escape_ascii());
+            }
+            events.extend(own);
+        }
+        events
+    };
+    let whole = with_step_limit(4 * input.len(), 8 + input.len() / 4, || read(usize::MAX));
+    assert_eq!(read(1 + input.len() % 13), whole);
 }
 
 /// Plays calls on a meter. Bytes below 8 are calls, each with the byte after it; the bytes between calls are chunks.
@@ -400,6 +433,16 @@ mod tests {
     #[test]
     fn every_body_is_a_script_of_calls() {
         each_input("calls", &["", "\u{2}\0"], calls);
+    }
+
+    #[test]
+    fn every_recorded_socket_is_read_the_same_however_it_is_split() {
+        let recorded = each_file("../tests/fixtures/sockets", |rows| {
+            sockets(rows);
+            sockets(&[b"4\n", rows].concat());
+        });
+        let seeds = each_file("fuzz/seeds/sockets", sockets);
+        assert!(recorded > 3 && seeds > 3, "{recorded} recorded, {seeds} seeds");
     }
 
     #[test]

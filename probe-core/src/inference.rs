@@ -9,6 +9,7 @@ mod words;
 
 use crate::build_variant::ALL_DIALECTS;
 use crate::framing::Event;
+use crate::sockets::EventIds;
 use crate::text_kinds::TextKinds;
 
 use candidate::Candidate;
@@ -53,6 +54,10 @@ struct PendingValue {
     at_ms: f64,
     event: u32,
     candidate: u64,
+    /// Its key says that it is text.
+    is_named: bool,
+    /// The id that its event names.
+    id: Option<u64>,
 }
 
 /// One inference in a build with all dialects, none in the build that a page loads first.
@@ -95,10 +100,17 @@ impl Inference {
             }
             let (kinds, place) = (value.kinds, value.place);
             candidate.kinds = kinds;
+            candidate.is_users |= shape.is_users;
             if candidate.is_text() {
                 text = text.and(kinds);
             } else if self.pending.len() < MAX_PENDING {
-                self.pending.push(PendingValue { at_ms: now_ms, event: self.events, candidate: place });
+                self.pending.push(PendingValue {
+                    at_ms: now_ms,
+                    event: self.events,
+                    candidate: place,
+                    is_named: value.is_named,
+                    id: EventIds::of(event.data).answer,
+                });
             }
             if self.candidates[at].has_become_text() {
                 text = text.and(self.take_pending(at));
@@ -132,11 +144,29 @@ impl Inference {
 
     /// No more events come. A short answer is decided on fewer values.
     pub(crate) fn finish(&mut self) {
-        if self.found {
-            return;
+        if !self.found {
+            self.take_best(Candidate::may_be_short_text);
         }
+    }
+
+    /// If an event says that the answer is over and no text was found, decides on fewer values, or on the only one.
+    /// Returns the text that came at the time of the latest event.
+    pub(crate) fn decide_at_end(&mut self) -> TextKinds {
+        // The text of an error is no answer.
+        if self.ended && !self.failed {
+            self.finish();
+            if !self.found {
+                self.take_best(Candidate::may_be_only_text);
+            }
+        }
+        let now = self.earlier.iter().filter(|(at_ms, _)| Some(*at_ms) == self.last_ms);
+        now.fold(TextKinds::NONE, |all, &(_, kinds)| all.and(kinds))
+    }
+
+    /// Takes the longest of the candidates that may be text.
+    fn take_best(&mut self, may_be_text: fn(&Candidate) -> bool) {
         let best = (0..self.candidates.len())
-            .filter(|&at| self.candidates[at].may_be_short_text())
+            .filter(|&at| may_be_text(&self.candidates[at]))
             .max_by_key(|&at| self.candidates[at].bytes());
         if let Some(at) = best {
             let now = self.take_pending(at);
@@ -195,6 +225,8 @@ impl Inference {
         self.found = true;
         let mut now = TextKinds::NONE;
         let own = self.pending.iter().filter(|value| value.candidate == place).copied().collect::<Vec<_>>();
+        let first = own.first();
+        self.earlier.extend(first.and_then(|first| self.opening(first)).map(|value| (value.at_ms, kinds)));
         for value in &own {
             if value.event == self.events {
                 now = kinds;
@@ -208,6 +240,15 @@ impl Inference {
         }
         self.pending.retain(|value| !own.iter().any(|taken| taken.event == value.event));
         now
+    }
+
+    /// The first piece of a text, if the event before those with the other pieces has it in a shape of its own: it names
+    /// the same id, and has a string whose key says that it is text.
+    fn opening(&self, first: &PendingValue) -> Option<PendingValue> {
+        let precedes = |value: &&PendingValue| {
+            value.event + 1 == first.event && value.is_named && value.id.is_some() && value.id == first.id
+        };
+        self.pending.iter().find(precedes).filter(|value| value.candidate != first.candidate).copied()
     }
 
     fn note_end(&mut self, shape: &EventShape<'_>, has_text: bool) {

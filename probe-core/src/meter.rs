@@ -41,6 +41,8 @@ pub struct Meter {
     unclosed: bool,
     /// The latest event was too long to be read: it may have been the end marker.
     unread: bool,
+    /// Nothing but an event can show the end of the answer.
+    ends_by_event: bool,
     /// What the content shows, and the report with all other times and counts.
     state: StreamState,
     /// What the events show while no dialect knows them.
@@ -98,6 +100,7 @@ impl Meter {
             start: Vec::new(),
             unclosed: false,
             unread: false,
+            ends_by_event: false,
             state: StreamState::NONE,
             inference: [Inference::NONE; _],
             long_gaps: LongGaps::NONE,
@@ -119,6 +122,11 @@ impl Meter {
     /// The smallest step of the clock behind all times. `None` if it was not measured.
     pub fn on_clock(&mut self, resolution_ms: Option<f64>) {
         self.state.report.set(NumberField::ClockResolution, resolution_ms.unwrap_or(ABSENT));
+    }
+
+    /// The answer comes over a socket, which stays open when it ends: an event shows the end.
+    pub fn on_socket(&mut self) {
+        self.ends_by_event = true;
     }
 
     /// The response headers. Without them the status is unknown, and so is whether a failure came before any response.
@@ -290,6 +298,9 @@ impl Meter {
         }
         if state.ended {
             self.end_marker_ms = or(self.end_marker_ms, self.last_byte_ms);
+        }
+        if ALL_DIALECTS && self.ends_by_event && state.dialect.is_none() {
+            text = self.inference.iter_mut().fold(text, |all, it| all.and(it.decide_at_end()));
         }
         self.flow.observe(bytes.len(), deltas);
         self.count_earlier(self.last_byte_ms);
@@ -497,7 +508,7 @@ impl Meter {
         Progress {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
-            ended: self.state.ended || self.state.failed,
+            ended: self.state.ended || self.state.failed || (self.ends_by_event && self.is_answer_over()),
             needs_full_wasm: self.needs_full_wasm(),
         }
     }

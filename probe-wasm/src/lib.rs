@@ -19,6 +19,8 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, UnwrapThrowExt};
 use web_sys::Performance;
 
+use probe_core::Question;
+
 use crate::clock::Clock;
 use crate::session::Session;
 
@@ -49,6 +51,14 @@ pub fn open(key: u32, request: f64, submit: f64) {
 #[wasm_bindgen]
 pub fn format(key: u32, description: &[u8]) {
     SESSION.with_borrow_mut(|session| session.format(key, description));
+}
+
+/// The stream answers `question`, which the app sent over the socket of this number or by a request. Its chunks are the
+/// messages of that socket.
+#[wasm_bindgen]
+pub fn socket(key: u32, number: u32, engine_io: bool, question: &[u8]) {
+    let question = Question { socket: number, engine_io, text: question };
+    SESSION.with_borrow_mut(|session| session.socket(key, question));
 }
 
 /// The response came. `js/tap/content-types.js` numbers the content types.

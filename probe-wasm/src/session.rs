@@ -1,7 +1,7 @@
 //! The meters of all streams of a page. JavaScript identifies streams by small numbers. Nothing here knows the browser.
 
 use probe_core::framing::ContentType;
-use probe_core::{End, Meter, Progress, Timestamp};
+use probe_core::{End, Meter, Progress, Question, Sockets, Timestamp};
 
 use crate::report::Report;
 
@@ -10,6 +10,7 @@ pub(crate) struct Session {
     /// The smallest step of the page's clock. `None` if it was not measured.
     pub(crate) clock_resolution_ms: Option<f64>,
     streams: Vec<Stream>,
+    sockets: Sockets,
     /// Formats without a dialect whose streams were seen to end with an event that says so.
     formats_with_end: Vec<u64>,
 }
@@ -21,8 +22,12 @@ struct Stream {
 
 impl Session {
     /// No clock, no streams.
-    pub(crate) const NONE: Self =
-        Self { clock_resolution_ms: None, streams: Vec::new(), formats_with_end: Vec::new() };
+    pub(crate) const NONE: Self = Self {
+        clock_resolution_ms: None,
+        streams: Vec::new(),
+        sockets: Sockets::NONE,
+        formats_with_end: Vec::new(),
+    };
 
     /// A request was made. `submit` is the time of the gesture that led to it, if there was one.
     pub(crate) fn open(&mut self, key: u32, request: f64, submit: Option<f64>) {
@@ -41,6 +46,14 @@ impl Session {
         }
     }
 
+    /// The stream answers this question, and its chunks are messages of a socket.
+    pub(crate) fn socket(&mut self, key: u32, question: Question<'_>) {
+        if let Some(meter) = self.meter(key) {
+            meter.on_socket();
+            self.sockets.ask(key, question);
+        }
+    }
+
     pub(crate) fn headers(&mut self, key: u32, time: f64, status: u16, content_type: u8) {
         if let Some(meter) = self.meter(key) {
             meter.on_headers(Timestamp::from_ms(time), status, content_type_of(content_type));
@@ -49,9 +62,11 @@ impl Session {
 
     /// Returns the progress with these bytes, in the bits of `js/session/progress-flags.js`.
     pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
+        let own = self.sockets.own_events(key, bytes);
         let Some(meter) = self.meter(key) else { return 0 };
-        meter.on_chunk(Timestamp::from_ms(time), bytes);
+        meter.on_chunk(Timestamp::from_ms(time), own.as_deref().unwrap_or(bytes));
         let Progress { first_token, first_visible, ended, needs_full_wasm } = meter.progress();
+        self.sockets.set_ended(key, ended);
         u8::from(first_token)
             | u8::from(first_visible) << 1
             | u8::from(ended) << 2
@@ -80,6 +95,7 @@ impl Session {
     pub(crate) fn forget(&mut self, key: u32) {
         if let Some(at) = self.streams.iter().position(|stream| stream.key == key) {
             self.streams.swap_remove(at);
+            self.sockets.forget(key);
         }
     }
 

@@ -37,11 +37,12 @@ struct Target {
     form: Option<seeds::Form>,
 }
 
-const TARGETS: [Target; 10] = [
+const TARGETS: [Target; 11] = [
     Target { name: "framing", folder: "probe-core", form: Some(seeds::framing) },
     Target { name: "json", folder: "probe-core", form: Some(seeds::json) },
     Target { name: "dialects", folder: "probe-core", form: Some(seeds::dialects) },
     Target { name: "calls", folder: "probe-core", form: Some(seeds::calls) },
+    Target { name: "sockets", folder: "probe-core", form: None },
     Target { name: "beacon", folder: "collector", form: None },
     Target { name: "config", folder: "collector", form: None },
     Target { name: "journal", folder: "collector", form: None },

@@ -13,6 +13,8 @@ pub(super) struct Candidate {
     verdict: Verdict,
     /// The key says that it is text.
     is_named: bool,
+    /// An event with a value says that it is of the user.
+    pub(super) is_users: bool,
     /// Values that are not empty and that go on from the one before.
     values: u32,
     bytes: u32,
@@ -48,6 +50,7 @@ impl Candidate {
             kinds: TextKinds::NONE,
             verdict: Verdict::Open,
             is_named: false,
+            is_users: false,
             values: 0,
             bytes: 0,
             letters: 0,
@@ -126,6 +129,12 @@ impl Candidate {
     pub(super) fn may_be_short_text(&self) -> bool {
         let pieces = self.values >= 2 && self.open_edges > 0 && self.has_letters();
         self.verdict == Verdict::Open && (pieces || self.grows(1))
+    }
+
+    /// Whether its only value may be a whole answer: the key says that it is text, and it has several words.
+    pub(super) fn may_be_only_text(&self) -> bool {
+        let is_open = self.verdict == Verdict::Open && !self.is_users;
+        is_open && self.values == 1 && self.is_named && self.blanks > 0 && self.has_letters()
     }
 
     pub(super) fn set_text(&mut self) {

@@ -1,8 +1,9 @@
 //! The structure of one event: its kind, the places of its strings, and what it says about end and failure.
 
 use super::words::{
-    END_KEYS, END_WORDS, ERROR_KEYS, FAILURE_WORDS, KIND_KEYS, REASON_KEYS, REASONING_KEYS, REASONING_WORDS,
-    SUCCESS_KEYS, TEXT_KEYS, TOKEN_KEYS, TOOL_KEYS, TOOL_WORDS, below, has_word, hash, is_name,
+    AUTHOR_KEYS, END_KEYS, END_WORDS, ERROR_KEYS, FAILURE_WORDS, KIND_KEYS, REASON_KEYS, REASONING_KEYS,
+    REASONING_WORDS, SUCCESS_KEYS, TEXT_KEYS, TOKEN_KEYS, TOOL_KEYS, TOOL_WORDS, USER_WORDS, below, has_word,
+    hash, is_name,
 };
 use crate::framing::Event;
 use crate::json::{Json, Word};
@@ -19,6 +20,8 @@ pub(super) struct EventShape<'a> {
     pub(super) ends: bool,
     /// It says that the answer has failed.
     pub(super) failed: bool,
+    /// It says that it is of the user.
+    pub(super) is_users: bool,
     /// Tokens as the server counted them: input and output.
     pub(super) tokens: [Option<f64>; 2],
     /// What its kind says of its text.
@@ -162,6 +165,7 @@ impl<'a> EventShape<'a> {
             self.kind = below(below(self.kind, path.key.hash()), hash(text));
             self.note_kind(text);
         }
+        self.is_users |= AUTHOR_KEYS.contains(&path.key) && has_word(text, &USER_WORDS);
         self.ends |= REASON_KEYS.contains(&path.key) && !text.is_empty();
         if self.strings.len() < MAX_STRINGS {
             let Path { place, is_named, kinds, .. } = path;

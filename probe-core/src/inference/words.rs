@@ -49,7 +49,7 @@ pub(super) const TOOL_KEYS: [Word; 6] =
     words([b"arguments", b"args", b"tool_calls", b"tool_call", b"function_call", b"partial_json"]);
 
 /// Keys whose value is an error, if it says anything.
-pub(super) const ERROR_KEYS: [Word; 10] = words([
+pub(super) const ERROR_KEYS: [Word; 12] = words([
     b"error",
     b"errors",
     b"err",
@@ -60,7 +60,15 @@ pub(super) const ERROR_KEYS: [Word; 10] = words([
     b"errorMessage",
     b"errorText",
     b"exception",
+    b"is_error",
+    b"isError",
 ]);
+
+/// Keys of the author of an event.
+pub(super) const AUTHOR_KEYS: [Word; 4] = words([b"role", b"author", b"sender", b"type"]);
+
+/// Words for the user as the author.
+pub(super) const USER_WORDS: [&[u8]; 2] = [b"user", b"human"];
 
 /// Keys that are `false` in an error.
 pub(super) const SUCCESS_KEYS: [Word; 3] = words([b"success", b"ok", b"succeeded"]);

@@ -21,6 +21,14 @@ impl Meter {
         self.state.finished = false;
     }
 
+    /// Whether the events say that the answer is over, in a format without an end marker.
+    pub(super) fn is_answer_over(&self) -> bool {
+        match self.state.dialect {
+            Some(dialect) => self.state.finished && !dialect.marks_end,
+            None => self.inference.iter().any(|it| it.says_end() || it.failed),
+        }
+    }
+
     /// Counts text of earlier events that is known to be text only now. Of those that came at `now_ms`, the read counts
     /// the time.
     pub(super) fn count_earlier(&mut self, now_ms: f64) {

@@ -1,5 +1,5 @@
 //! OpenAI Responses: typed events, which OpenAI itself numbers, and one of three last events, which repeats the whole
-//! answer.
+//! answer. The Realtime API has the same events, with another last one.
 
 use super::shared_tables::{DETAILS, LLAMA_CPP, VLLM};
 use crate::dialect::schema::{Act, Dialect, Schema, Take, Tokens, table};
@@ -26,6 +26,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         "response.completed" => Act::END.and(Act::NAMES_REASON),
         "response.incomplete" => Act::END.and(Act::NAMES_REASON),
         "response.failed" => Act::FAIL,
+        // Of the Realtime API.
+        "response.done" => Act::END.and(Act::NAMES_REASON),
+        "response.text.delta" => Act::text(TextKinds::ANSWER),
+        "response.output_audio_transcript.delta" => Act::text(TextKinds::ANSWER),
     },
     schema: table! {
         "type" => Take::EventType,
@@ -44,6 +48,7 @@ const RESPONSE: &Schema = table! {
     "model" => Take::Model,
     "usage" => Take::In(USAGE),
     "metrics" => Take::Timing(&VLLM),
+    "status_details" => Take::In(table! { "reason" => Take::Reason, "error" => Take::If(Act::FAIL) }),
     "incomplete_details" => Take::In(table! { "reason" => Take::Reason }),
 };
 
