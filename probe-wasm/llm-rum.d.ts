@@ -64,7 +64,9 @@ export interface StreamReport {
   /** Purpose of the model in the app, which selects the targets. Absent: the site's default. */
   use_case?: string;
   /** How much of the stream the probe could see. */
-  observed?: "events" | "chunks" | "arrival";
+  observed?: "events" | "chunks" | "arrival" | "output";
+  /** The stream shows no text to the user. The app says so, or the collector finds it. */
+  background?: boolean;
   /**
    * Wire format, recognised from content, by a name of `docs/formats.md`: `openai_chat`, `anthropic`, … Absent before
    * the first event and where content could not be read.
@@ -277,6 +279,8 @@ export interface StreamOptions {
   variant?: string;
   /** Attributes, which replace all that were set before. */
   attributes?: Attributes;
+  /** The streams show the user no text, such as suggestions. They are apart from answers. */
+  background?: boolean;
 }
 
 export interface ProbeOptions {
@@ -347,6 +351,11 @@ export interface ProbeOptions {
    * each call of it.
    */
   isStream?: (input: RequestInfo | URL, init?: RequestInit) => boolean;
+  /**
+   * Selects streams that show the user no text, such as suggestions or the name of a chat. Called like `isStream`. They
+   * are in no statistics of answers. Requests from before the probe has loaded are not asked about.
+   */
+  isBackground?: (input: RequestInfo | URL, init?: RequestInit) => boolean;
   /** Formats of your own, which replace the recognised ones. `docs/custom-formats.md` has the rules. */
   formats?: CustomFormat | CustomFormat[];
 }

@@ -35,4 +35,4 @@ pub use report::{
     Arrivals, Batch, Dropped, LayerTiming, Layers, MAX_REPORTS, NetworkTiming, Page, SCHEMA_VERSION,
     ServerTiming, StreamReport,
 };
-pub use words::{LayerEnd, Observed, Protocol, ServerStart};
+pub use words::{LayerEnd, Observed, Protocol, ServerStart, StreamKind};

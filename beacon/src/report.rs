@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_FACTS, MAX_TOKENS, Rule, fields};
 use crate::mark::MARKS;
-use crate::words::{LayerEnd, Observed, ServerStart};
+use crate::words::{LayerEnd, Observed, ServerStart, StreamKind};
 use crate::{Attributes, Defects, Histogram, Mark, NameShape, Outcome, PageLifecycle, ProbeOverhead};
 
 /// The version in [`StreamReport::v`].
@@ -62,6 +62,8 @@ fields! {
             /// How much of the stream the probe could see.
             observed: Observed = 6, Rule::Word(Observed::WORDS, false),
                 "How much of the stream the probe could see.";
+            /// The stream shows no text to the user. The app says so, or the collector finds it.
+            background: bool = 52, Rule::Flag, "Whether the stream shows no text to the user.";
             /// Wire format, recognised from content, by a name of `docs/formats.md`: `openai_chat`,
             /// `anthropic`, … Absent before the first event and where content could not be read.
             dialect: Option<Cow<'static, str>> = 7, Rule::Text(128), "Wire format, recognised from content.";
@@ -335,6 +337,16 @@ impl StreamReport {
     #[must_use]
     pub fn is_intact(&self) -> bool {
         self.outcome == Outcome::Complete && !self.defects.any_loss()
+    }
+
+    /// What the stream is to the user.
+    #[must_use]
+    pub const fn kind(&self) -> StreamKind {
+        match (self.background, self.observed) {
+            (true, _) => StreamKind::Background,
+            (false, Observed::Output) => StreamKind::Output,
+            (false, _) => StreamKind::Answer,
+        }
     }
 
     /// Client TTFT minus server TTFT. `None` unless both are known.

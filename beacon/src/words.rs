@@ -45,6 +45,22 @@ words! {
         /// Like [`Self::Events`], but the body was cloned or teed. Times are those of the branch that was
         /// read first. Another script may have read it, before the app did.
         Arrival = "arrival",
+        /// Only the growth of text in the page is known, and nothing of the network.
+        Output = "output",
+    }
+}
+
+words! {
+    /// What a stream is to the user. Statistics never mix kinds.
+    #[derive(Default)]
+    pub enum StreamKind {
+        /// An answer, seen on the network.
+        #[default]
+        Answer = "answer",
+        /// It shows no text to the user: suggestions, events of buttons, the name of a chat.
+        Background = "background",
+        /// An answer that was seen only as it grew in the page.
+        Output = "output",
     }
 }
 

@@ -6,7 +6,7 @@ mod handover;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use beacon::StreamReport;
+use beacon::{StreamKind, StreamReport};
 
 use crate::aggregate::changes::{Changes, LoadedState, PeerRevision, Revisions};
 use crate::aggregate::cumulative_stats::CumulativeStats;
@@ -326,6 +326,9 @@ impl Aggregator {
     /// Retracts an earlier revision from its window, so that a later one can replace it.
     fn retract<E: StoredState>(&mut self, known: &Stream, earlier: &E) -> Result<ReportResult, E::Error> {
         let Some(counted) = known.finalized else { return Ok(ReportResult::Revised) };
+        if counted.judgement.kind != StreamKind::Answer {
+            return Ok(ReportResult::Revised);
+        }
         let Some(report) = earlier.report(known.at)? else { return Ok(ReportResult::Late) };
         let at = WindowKey { minute: i64::from(counted.minute), series: known.series };
         let retract =
@@ -366,6 +369,12 @@ impl Aggregator {
     ) -> Result<Finalized, E::Error> {
         let judgement = self.judge(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
+        if judgement.kind != StreamKind::Answer {
+            if !stream.in_cumulative {
+                self.counts.apart(judgement.kind);
+            }
+            return Ok(Finalized { minute: at.minute as i32, judgement });
+        }
         let add = |window: &mut Window| {
             window.stats.add(report, judgement);
             window.stats.add_in_flight(report, stream.received_ms);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use beacon::{Dropped, ProbeOverhead, StreamReport};
+use beacon::{Dropped, ProbeOverhead, StreamKind, StreamReport};
 
 use crate::aggregate::series::Overflow;
 use crate::config::notify::NotifyKind;
@@ -88,13 +88,15 @@ pub(crate) enum Kind {
     Deleted,
     /// Facts of the backend, by result.
     ServerFact,
+    /// Finalized streams that no statistics have, by kind.
+    Apart,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -112,6 +114,7 @@ impl Kind {
         Self::Access,
         Self::Deleted,
         Self::ServerFact,
+        Self::Apart,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -133,6 +136,7 @@ impl Kind {
             Self::Access => "access",
             Self::Deleted => "deleted",
             Self::ServerFact => "server_fact",
+            Self::Apart => "apart",
         }
     }
 }
@@ -275,6 +279,11 @@ impl Counts {
         self.add(Kind::Repair, "", LOST_STREAM, 1);
     }
 
+    /// Counts a finalized stream that no statistics have.
+    pub(crate) fn apart(&mut self, kind: StreamKind) {
+        self.add(Kind::Apart, "", kind.as_str(), 1);
+    }
+
     /// Counts streams that memory forgot although no file of streams could be written.
     pub(crate) fn without_row(&mut self, streams: u64) {
         self.add(Kind::Repair, "", NO_ROW, streams);
@@ -411,6 +420,9 @@ const NO_ROW: &str = "no_row";
 
 /// Reasons for which probes drop items.
 pub(crate) const DROPPED: [&str; 4] = ["queue_full", "send_failed", "refused", "early"];
+
+/// Kinds of streams that no statistics have.
+pub(crate) const APART: [&str; 2] = [StreamKind::Background.as_str(), StreamKind::Output.as_str()];
 
 /// Results of new country files.
 pub(crate) const COUNTRY_FILES: [&str; 2] = ["read", "broken"];

@@ -1,7 +1,7 @@
 //! Compares one stream with the targets of its use case, and names the part of a slow stream that took the longest.
 //! Definitions: `docs/slo.md#causes`.
 
-use beacon::{ServerTiming, StreamReport};
+use beacon::{ServerTiming, StreamKind, StreamReport};
 
 use crate::aggregate::metric::Metric;
 use crate::aggregate::phase::{Phase, Phases, visible_ms};
@@ -19,6 +19,8 @@ pub(crate) struct Judgement {
     pub(crate) wait_cause: Option<Cause>,
     /// Most likely reason of a missed pace.
     pub(crate) pace_cause: Option<Cause>,
+    /// Windows count answers alone.
+    pub(crate) kind: StreamKind,
 }
 
 /// Where the time of a slow stream went.
@@ -85,6 +87,7 @@ impl Judgement {
             within_pace,
             wait_cause: slow_wait(report, targets).map(|wait| WaitParts::of(report).largest(wait)),
             pace_cause: (within_pace == Some(false)).then(|| pace_cause(report, targets)),
+            kind: report.kind(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Judgement {
             | pace << 1
             | cause_bits(self.wait_cause) << 3
             | cause_bits(self.pace_cause) << 7
+            | (self.kind as u16) << 11
     }
 
     /// The judgement of these [bits](Self::to_bits). `None` if they are not valid.
@@ -114,7 +118,8 @@ impl Judgement {
             _ => return None,
         };
         let (wait_cause, pace_cause) = (cause(bits >> 3)?, cause(bits >> 7)?);
-        (bits >> 11 == 0).then_some(Self { within_slo: bits & 1 == 1, within_pace, wait_cause, pace_cause })
+        let kind = *StreamKind::ALL.get(usize::from(bits >> 11))?;
+        Some(Self { within_slo: bits & 1 == 1, within_pace, wait_cause, pace_cause, kind })
     }
 }
 
@@ -190,8 +195,13 @@ fn pace_cause(report: &StreamReport, targets: &Targets) -> Cause {
 
 #[cfg(test)]
 impl Judgement {
-    pub(crate) const WITHIN_SLO: Self =
-        Self { within_slo: true, within_pace: None, wait_cause: None, pace_cause: None };
+    pub(crate) const WITHIN_SLO: Self = Self {
+        within_slo: true,
+        within_pace: None,
+        wait_cause: None,
+        pace_cause: None,
+        kind: StreamKind::Answer,
+    };
 }
 
 #[cfg(test)]

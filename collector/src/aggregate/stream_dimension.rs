@@ -18,7 +18,7 @@ pub(crate) struct StreamDimension {
 }
 
 /// In the order of the API's parameters.
-pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 16] = [
+pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 17] = [
     reason("release", &["page_release"], |report| report.page.as_ref()?.release.as_deref()),
     reason("variant", &["variant"], |report| report.variant.as_deref()),
     reason("route", &["page_route"], |report| report.page.as_ref()?.route.as_deref()),
@@ -37,9 +37,14 @@ pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 16] = [
     reason("prompt_size", &["input_tokens"], |report| report.input_tokens.map(prompt_size)),
     reason("cached", &["cached_tokens", "input_tokens"], cached),
     reason("reasoning", &["reasoning_tokens", "ttft_ms", "ttfv_ms"], reasoning),
+    fact(KIND, &KIND_READS, |report| Some(report.kind().as_str())),
     fact("finish_reason", &["finish_reason"], |report| report.finish_reason.as_deref()),
     fact("server_source", &["server_source"], |report| Some(&*report.server.as_ref()?.source)),
 ];
+
+/// Dimension of the kinds of streams. A query that does not name it is about answers alone.
+pub(crate) const KIND: &str = "stream_kind";
+pub(crate) const KIND_READS: [&str; 2] = ["background", "observed"];
 
 type ValueOf = for<'a> fn(&'a StreamReport) -> Option<&'a str>;
 
@@ -161,7 +166,8 @@ mod tests {
     #[test]
     fn a_value_that_the_report_does_not_tell_is_absent() {
         let report = StreamReport::new("0");
-        for dimension in &STREAM_DIMENSIONS {
+        // Each stream is of a kind.
+        for dimension in STREAM_DIMENSIONS.iter().filter(|dimension| dimension.name != KIND) {
             assert_eq!((dimension.value)(&report), None, "{}", dimension.name);
         }
         let page = Page { release: Some("v42".into()), ..Page::default() };

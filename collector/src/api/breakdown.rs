@@ -21,6 +21,7 @@ use super::state::ApiState;
 use super::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
 use crate::aggregate::dimension::{Dimension, OTHER};
 use crate::aggregate::metric::Metric;
+use crate::aggregate::stream_dimension::KIND;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::http::error::ApiError;
 use crate::stats::binomial;
@@ -109,6 +110,7 @@ pub(crate) async fn breakdown(
     let BreakdownQuery { range, filter, by: grouping, metric, limit: Limit(limit), compare_to, format } =
         query;
     let Grouping { by, and_by } = grouping;
+    let filter = if grouping.has(KIND) { filter.of_every_kind() } else { filter };
     let range = range.at_present(&state);
     let asked = filter.clone();
     let read_all = move |store: &Backend<'_>| {

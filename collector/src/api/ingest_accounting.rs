@@ -1,7 +1,7 @@
 //! `GET /v1/accounting`: ingest accounting, which shows that nothing is lost or counted twice. Each sum is
 //! defined in `docs/ingest-accounting.md#accounting`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
@@ -14,6 +14,7 @@ use crate::aggregate::internal_metrics::{
     ACCEPTED, BEACONS, CHUNKS_US, Counts, DELETED_STREAMS, Kind, LOST_STREAM, MEMORIES, MEMORY_BYTES,
     OPEN_US2, REFUSED_CONNECTIONS, REPORTS, TIMED_CHUNKS,
 };
+use crate::aggregate::stream_dimension::KIND_READS;
 use crate::config::token::{AllSites, AllowedSites};
 use crate::http::access_control::Access;
 use crate::http::counters::{PREFLIGHT, SAMPLED_OUT};
@@ -68,12 +69,14 @@ struct Reports {
     sampled_out: u64,
 }
 
-/// Streams that reports describe: `new` = `counted` + `open`.
+/// Streams that reports describe: `new` = `counted` + sum of `apart` + `open`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "StreamAccounting")]
 struct Streams {
     new: u64,
     counted: u64,
+    /// Finalized streams that no statistics have, by kind.
+    apart: BTreeMap<String, u64>,
     open: i64,
 }
 
@@ -153,6 +156,8 @@ fn add_up(store: &Backend<'_>, all: AllSites, now_ms: i64) -> Result<Accounting,
     }
     let handled: u64 = by_result.values().sum();
     let new = by_result.get("new").copied().unwrap_or(0);
+    let apart = by_word(&counts, Kind::Apart);
+    let open = difference(new, counted + apart.values().sum::<u64>());
     Ok(Accounting {
         beacons: Beacons {
             received: received(BEACONS),
@@ -168,7 +173,7 @@ fn add_up(store: &Backend<'_>, all: AllSites, now_ms: i64) -> Result<Accounting,
             unaccounted: difference(received(REPORTS), handled),
             sampled_out: received(SAMPLED_OUT),
         },
-        streams: Streams { new, counted, open: difference(new, counted) },
+        streams: Streams { new, counted, apart, open },
         last_hour: LastHour::read(store, now_ms)?,
         probe_dropped: by_word(&counts, Kind::Dropped),
         probe_overhead: ProbeOverhead::of(&counts),
@@ -189,8 +194,8 @@ impl LastHour {
         let windows = WindowsQuery { filter: &filter, minutes, longest: 60, metrics: &[] };
         store.windows(&windows, |_, stats| hour.counted += stats.streams())?;
         let mut since_ms = None;
-        // Nothing of the reports is read but that they can be read.
-        let fields = FieldsRead::Only(BTreeSet::new());
+        // Nothing of the reports is read but their kind, and that they can be read.
+        let fields = FieldsRead::Only(KIND_READS.into());
         let kept = KeptQuery { fields, ..KeptQuery::of_statistics(&windows, []) };
         store.each_kept(kept, |since| since_ms = since, |_| hour.kept += 1)?;
         Ok(since_ms.is_none_or(|since_ms| since_ms <= from).then_some(hour))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use beacon::{Defect, Outcome};
+use beacon::{Defect, Outcome, StreamKind};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec, UNKNOWN}
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::stream_dimension::{
-    ATTRIBUTE, ATTRIBUTES, AttributeKey, STREAM_DIMENSIONS, StreamDimension, stream_dimension_names,
+    ATTRIBUTE, ATTRIBUTES, AttributeKey, KIND as STREAM_KIND, STREAM_DIMENSIONS, StreamDimension,
+    stream_dimension_names,
 };
 use crate::http::error::{ApiError, Reason};
 use crate::store::filter::{Filter, Selection, StreamSelections};
@@ -76,7 +77,10 @@ impl FromQuery for Filter {
         let by_window = |spec: &DimensionSpec| value_list(spec.name, &format!("Only this {}.", spec.about));
         let by_stream =
             |name| value_list(name, "Only single streams with this value. `unknown`: without one.");
-        let of_streams = stream_dimension_names().map(by_stream);
+        let of_streams = stream_dimension_names().map(|name| match name {
+            STREAM_KIND => kind(),
+            name => by_stream(name),
+        });
         let facts = [
             one_of(OUTCOME, "Only single streams with this outcome, such as `truncated`.", &outcomes()),
             one_of(DEFECT, "Only single streams with this defect, such as `stall`.", &defects()),
@@ -92,7 +96,10 @@ impl FromQuery for Filter {
         }
         let mut of_streams = StreamSelections::default();
         for (name, selection) in stream_dimension_names().zip(&mut of_streams.dimensions) {
-            *selection = selected(name, given.texts(name))?;
+            *selection = match name {
+                STREAM_KIND => selected_kind(given.texts(name))?,
+                name => selected(name, given.texts(name))?,
+            };
         }
         for name in given.names(ATTRIBUTE) {
             let key = AttributeKey::of_dimension(&name).ok_or_else(|| no_attribute(&name))?;
@@ -138,6 +145,22 @@ fn selected(name: &str, texts: Vec<String>) -> Result<Selection, ApiError> {
         _ if texts.iter().all(|text| text.starts_with('!')) => Ok(Selection::Except(excluded)),
         _ => Err(bad(format!("`{name}` selects values or excludes them with `!`, not both"))),
     }
+}
+
+/// The parameter of the kind, which takes one value.
+fn kind() -> Value {
+    let about = "Only this kind of streams. Statistics never mix kinds: to see several, group by it.";
+    let words = json!({ "type": "string", "enum": StreamKind::WORDS, "default": StreamKind::Answer });
+    parameter(STREAM_KIND, about, &words)
+}
+
+/// Absent, it selects answers: see [`Filter::selects_kind`].
+fn selected_kind(texts: Vec<String>) -> Result<Selection, ApiError> {
+    if texts.len() > 1 || !texts.iter().all(|text| StreamKind::from_word(text).is_some()) {
+        let words = StreamKind::WORDS.join(", ");
+        return Err(bad(format!("`{STREAM_KIND}` must be one of {words}, and is given once")));
+    }
+    selected(STREAM_KIND, texts)
 }
 
 /// A parameter that may be given several times, with certain words.
@@ -303,6 +326,11 @@ pub(super) struct Grouping {
 }
 
 impl Grouping {
+    /// Whether the dimension with this name is one of them.
+    pub(super) fn has(self, name: &str) -> bool {
+        [Some(self.by), self.and_by].iter().flatten().any(|by| by.name() == name)
+    }
+
     /// Whether windows do not have one of the dimensions.
     pub(super) fn needs_streams(self) -> bool {
         [Some(self.by), self.and_by].iter().flatten().any(|by| !matches!(by, GroupBy::Windows(_)))

@@ -25,7 +25,7 @@ use crate::aggregate::cumulative_stats::{Buckets, CumulativeStats};
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::{
-    ACCEPTED, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REJECTED, REPAIRS, TIMED_CHUNKS,
+    ACCEPTED, APART, CHUNKS_US, COUNTRY_FILES, CountKey, DROPPED, Kind, REJECTED, REPAIRS, TIMED_CHUNKS,
     notification_word,
 };
 use crate::aggregate::metric::{Export, MetricDefinition, exported};
@@ -271,7 +271,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 14] {
+    fn own_counts(&self) -> [MetricFamily; 15] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -282,6 +282,11 @@ impl Scrape {
                 names::LABEL_LIMIT_EXCEEDED,
                 "Streams counted as `other` because a site reached a limit, by label.",
                 self.overflows(),
+            ),
+            counter(
+                names::APART,
+                "Ended streams that no other metric has, by kind: background, or seen only in the page.",
+                self.each(Kind::Apart, "stream_kind", APART),
             ),
             counter(
                 names::DROPPED,

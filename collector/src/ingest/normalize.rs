@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use beacon::{Page, StreamReport};
+use beacon::{Outcome, Page, StreamReport};
 
 use crate::config::model_name::bare;
 
@@ -30,8 +30,10 @@ impl Aliases {
         aliases
     }
 
-    /// Replaces model names by their configured names, and the page's values by known families.
+    /// Replaces model names by their configured names, and the page's values by known families. Finds streams that
+    /// show no text.
     pub(crate) fn normalize(&self, report: &mut StreamReport) {
+        report.background |= is_without_text(report);
         self.name(&mut report.model);
         self.name(&mut report.response_model);
         if let Some(page) = &mut report.page {
@@ -49,6 +51,19 @@ impl Aliases {
             *model = Some(Cow::Owned(name.to_owned()));
         }
     }
+}
+
+/// Whether the stream ended well without a word, in a protocol of apps that also carries other things than answers. A
+/// model's own format always answers, and a finish reason or tokens show that a model was asked.
+fn is_without_text(report: &StreamReport) -> bool {
+    report.outcome == Outcome::Complete
+        && !report.open
+        && report.dialect.as_deref().is_some_and(|dialect| APP_PROTOCOLS.contains(&dialect))
+        && report.deltas == 0
+        && report.ttft_ms.is_none()
+        && report.e2e_ms.is_none()
+        && report.finish_reason.is_none()
+        && report.output_tokens.is_none()
 }
 
 fn normalize_page(page: &mut Page) {
@@ -87,9 +102,44 @@ const DEVICES: &[&str] = &["desktop", "mobile", "tablet"];
 const CONNECTIONS: &[&str] = &["4g", "3g", "2g", "slow-2g"];
 const VISIBILITIES: &[&str] = &["visible", "hidden", "mixed"];
 
+/// Dialects of `docs/formats.md` whose streams also carry state, tools and buttons.
+const APP_PROTOCOLS: [&str; 5] = ["ag_ui", "ai_sdk_data", "ai_sdk_ui", "gradio", "langgraph"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_whole_stream_of_an_app_without_text_is_background() {
+        let state = StreamReport {
+            outcome: Outcome::Complete,
+            dialect: Some("ag_ui".into()),
+            open: false,
+            ..StreamReport::new("0")
+        };
+        let is_background = |report: StreamReport| {
+            let mut report = report;
+            Aliases::default().normalize(&mut report);
+            report.background
+        };
+        assert!(is_background(state.clone()));
+        assert!(
+            is_background(StreamReport { deltas: 3, background: true, ..state.clone() }),
+            "the app says so"
+        );
+        for (name, report) in [
+            ("open", StreamReport { open: true, ..state.clone() }),
+            ("cut", StreamReport { outcome: Outcome::Truncated, ..state.clone() }),
+            ("text", StreamReport { deltas: 1, ttft_ms: Some(9.0), ..state.clone() }),
+            ("whole response", StreamReport { e2e_ms: Some(9.0), ..state.clone() }),
+            ("finish reason", StreamReport { finish_reason: Some("stop".into()), ..state.clone() }),
+            ("tokens", StreamReport { output_tokens: Some(64), ..state.clone() }),
+            ("format of a model", StreamReport { dialect: Some("tgi".into()), ..state.clone() }),
+            ("unknown format", StreamReport { dialect: Some("generic".into()), ..state }),
+        ] {
+            assert!(!is_background(report), "{name}");
+        }
+    }
 
     #[test]
     fn a_model_has_one_name() {

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use beacon::{Outcome, StreamReport};
+use beacon::{Outcome, StreamKind, StreamReport};
 
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
-use crate::aggregate::stream_dimension::{ATTRIBUTES, AttributeKey, STREAM_DIMENSIONS, StreamDimension};
+use crate::aggregate::stream_dimension::{
+    ATTRIBUTES, AttributeKey, KIND, KIND_READS, STREAM_DIMENSIONS, StreamDimension,
+};
 use crate::config::token::AllowedSites;
 
 /// The streams that a query selects: those of the sites that its reader may see, with certain values of dimensions.
@@ -130,7 +132,8 @@ impl Filter {
         let has_value = |(dimension, selection): (&StreamDimension, &Selection)| {
             *selection == Selection::All || selection.contains((dimension.value)(report).unwrap_or(UNKNOWN))
         };
-        self.selects_outcome(report.outcome)
+        self.selects_kind(report.kind())
+            && self.selects_outcome(report.outcome)
             && STREAM_DIMENSIONS.iter().zip(dimensions).all(has_value)
             && attributes
                 .iter()
@@ -147,7 +150,28 @@ impl Filter {
         let restricted = STREAM_DIMENSIONS.iter().zip(dimensions);
         let restricted = restricted.filter(|(_, selection)| **selection != Selection::All);
         let read = restricted.flat_map(|(dimension, _)| dimension.reads).copied();
-        facts.map(|(_, field)| field).chain(read)
+        facts.map(|(_, field)| field).chain(KIND_READS).chain(read)
+    }
+
+    /// Whether it selects streams of this kind: answers alone, unless the query names kinds.
+    pub(crate) fn selects_kind(&self, kind: StreamKind) -> bool {
+        match self.kinds() {
+            Selection::All => kind == StreamKind::Answer,
+            named => named.contains(kind.as_str()),
+        }
+    }
+
+    /// The same, but of every kind, for a query that keeps the kinds apart.
+    pub(crate) fn of_every_kind(mut self) -> Self {
+        if *self.kinds() == Selection::All {
+            let every = StreamKind::WORDS.iter().map(|word| (*word).to_owned());
+            self.of_streams.dimensions[kinds_at()] = Selection::Only(every.collect());
+        }
+        self
+    }
+
+    fn kinds(&self) -> &Selection {
+        &self.of_streams.dimensions[kinds_at()]
     }
 
     pub(crate) fn selects_outcome(&self, outcome: Outcome) -> bool {
@@ -179,6 +203,11 @@ impl Filter {
             Some((dimension, selection, selection.named()?))
         })
     }
+}
+
+fn kinds_at() -> usize {
+    let at = STREAM_DIMENSIONS.iter().position(|dimension| dimension.name == KIND);
+    at.expect("the kind is a dimension")
 }
 
 #[cfg(test)]

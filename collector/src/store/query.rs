@@ -191,7 +191,7 @@ impl StreamsPage {
 impl StoredStream {
     /// Whether the filter selects it, as far as only the stream itself tells.
     pub(super) fn is_in(&self, filter: &Filter) -> Result<bool, StoreError> {
-        Ok(!filter.needs_streams() || filter.selects_report(&serde_json::from_str(&self.json)?))
+        Ok(filter.selects_report(&serde_json::from_str(&self.json)?))
     }
 }
 

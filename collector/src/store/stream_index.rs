@@ -144,7 +144,9 @@ impl StreamIndex {
                 streams.complete_since_ms().map_or(ms, |since_ms| (now_ms - since_ms).clamp(0, ms));
             let rate_ms = RATE_MS.min(remembered_ms);
             let arrived = streams.arrived(now_ms - remembered_ms, now_ms);
-            let asked = arrived.filter(|stream| !stream.owned_by_peer() && series.holds(stream.series));
+            let asked = arrived.filter(|stream| {
+                !stream.owned_by_peer() && series.holds(stream.series) && is_of_kind(filter, stream)
+            });
             let mut undecided = Vec::new();
             match filter.needs_streams() {
                 true => undecided.extend(asked.copied()),
@@ -170,6 +172,7 @@ impl StreamIndex {
         let is_asked = |stream: &Stream| {
             (from_ms..to_ms).contains(&stream.received_ms)
                 && !(asked.only_ended && stream.finalized.is_none())
+                && is_of_kind(&asked.filter, stream)
                 && asked.filter.selects_outcome(stream.outcome)
                 && series.holds(stream.series)
         };
@@ -373,6 +376,11 @@ impl KnownSeries {
 
 /// Streams whose reports are read together to find those of a filter.
 const SEARCHED_AT_ONCE: usize = 1_000;
+
+/// Whether the filter selects the kind of a stream. That of an open stream is not known yet.
+fn is_of_kind(filter: &Filter, stream: &Stream) -> bool {
+    stream.finalized.is_none_or(|counted| filter.selects_kind(counted.judgement.kind))
+}
 
 /// The series that match a filter.
 enum SeriesIn {

@@ -47,5 +47,6 @@ mod snippet;
 mod space;
 mod stream_export;
 mod stream_filters;
+mod stream_kinds;
 mod throughput;
 mod visits;

@@ -112,7 +112,8 @@ fn every_field_is_written_as_the_native_report_has_it() {
     let native = meter.report();
     assert_eq!(report(&mut session, 1), native);
 
-    let elsewhere = ["v", "id", "rev", "open", "site", "use_case", "observed", "model", "ttfp_ms"];
+    let elsewhere =
+        ["v", "id", "rev", "open", "site", "use_case", "observed", "background", "model", "ttfp_ms"];
     let of_page = [
         "variant",
         "attributes",

@@ -19,6 +19,7 @@ export const STREAM_DIMENSIONS = [
   "prompt_size",
   "cached",
   "reasoning",
+  "stream_kind",
   "finish_reason",
   "server_source",
 ] as const;

@@ -614,6 +614,7 @@ export type GroupBy =
   | "prompt_size"
   | "cached"
   | "reasoning"
+  | "stream_kind"
   | "finish_reason"
   | "server_source";
 
@@ -1171,8 +1172,10 @@ export interface Slo {
 
 export type Storage = "writable" | "unavailable";
 
-/** Streams that reports describe: `new` = `counted` + `open`. */
+/** Streams that reports describe: `new` = `counted` + sum of `apart` + `open`. */
 export interface StreamAccounting {
+  /** Finalized streams that no statistics have, by kind. */
+  apart: Record<string, number>;
   counted: number;
   new: number;
   open: number;
@@ -1200,6 +1203,8 @@ export interface StreamReport {
   };
   /** Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration. */
   attributes?: Record<string, string>;
+  /** The stream shows no text to the user. The app says so, or the collector finds it. */
+  background?: boolean;
   /** Body bytes as the app got them, after decompression. */
   bytes: number;
   /** Input tokens served from the provider's cache, as the provider counted. */
@@ -1421,7 +1426,7 @@ export interface StreamReport {
     wait_ms?: number;
   };
   /** How much of the stream the probe could see. */
-  observed?: "events" | "chunks" | "arrival";
+  observed?: "events" | "chunks" | "arrival" | "output";
   /**
    * The stream had not ended when this was sent. Its outcome then is what it would be if the page died now:
    * `abandoned`.

@@ -17,6 +17,7 @@ pub(crate) const PACE_MISSED: &str = "llm_rum_pace_missed_streams_total";
 pub(crate) const BEACONS: &str = "llm_rum_beacons_total";
 pub(crate) const REPORTS: &str = "llm_rum_reports_total";
 pub(crate) const LABEL_LIMIT_EXCEEDED: &str = "llm_rum_label_limit_exceeded_total";
+pub(crate) const APART: &str = "llm_rum_apart_streams_total";
 pub(crate) const DROPPED: &str = "llm_rum_probe_dropped_total";
 pub(crate) const TIMED_CHUNKS: &str = "llm_rum_probe_timed_chunks_total";
 pub(crate) const CHUNK_SECONDS: &str = "llm_rum_probe_chunk_seconds_total";
