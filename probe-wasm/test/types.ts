@@ -12,6 +12,8 @@ const unwatch: () => void = probe.use(paint(), failures(), networkTiming(), prob
 const watched: typeof fetch = probe.wrapFetch(fetch);
 start({ collector: "", site: "", sampleRate: 0.1, consent: "pending", respectSignals: false, wasmIntegrity: "sha256-x" });
 start({ collector: "", site: "", beforeSend: (report) => (report.page?.route === "/admin" ? null : report) });
+start({ collector: "", site: "", isBackground: (input, init) => input === "/suggestions" || init?.body === "" });
+const background: typeof fetch = probe.wrapFetch(fetch, { background: true });
 probe.setConsent("granted");
 const shown: StreamReport | null | undefined = probe.lastReport();
 const flushed: Promise<void> = probe.flush();
@@ -29,4 +31,4 @@ probe.setConsent("pending");
 // @ts-expect-error no such outcome
 probe.onStreamEnd(({ outcome }) => outcome === "finished");
 
-export { flushed, shown, stop, unwatch, watched };
+export { background, flushed, shown, stop, unwatch, watched };

@@ -21,11 +21,13 @@ const TYPES = {
   patchFetch: ["boolean"],
   isStream: ["function"],
   formats: ["object", "string"],
+  isBackground: ["function"],
+  background: ["boolean"],
   debug: ["boolean", "string"],
 };
 
 /** What a call of `set` or `wrapFetch` may name. */
-const OF_STREAMS = ["useCase", "provider", "variant", "attributes"];
+const OF_STREAMS = ["useCase", "provider", "variant", "attributes", "background"];
 
 const USE_CASES = ["chat", "coding", "batch_rag", "extraction"];
 const CONSENTS = ["granted", "denied", "pending"];

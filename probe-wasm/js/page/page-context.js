@@ -13,13 +13,14 @@ export function describer(options) {
   const { maxTouchPoints, platform, connection } = navigator;
 
   return (model, own) => {
-    const { useCase, provider, release, variant, attributes } = { ...options, ...own };
+    const { useCase, provider, release, variant, attributes, background } = { ...options, ...own };
     return {
     use_case: useCase,
     provider,
     model,
     variant,
     attributes,
+    background,
     page: {
       // An iPad says that it is a Mac, but no Mac has a touch screen. An iPad has five touch points.
       device: maxTouchPoints == 5 && platform == "MacIntel" ? "tablet" : undefined,

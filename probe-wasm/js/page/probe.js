@@ -47,7 +47,7 @@ const IDLE = {
 
 function createProbe(options) {
   const { collector, site, wasmUrl, wasmAllUrl, wasmIntegrity, patchFetch = true, isStream } = options;
-  const { consent = GRANTED, sampleRate, beforeSend = (report) => report } = options;
+  const { consent = GRANTED, sampleRate, beforeSend = (report) => report, isBackground } = options;
 
   // A stub has patched the page already, and its events are to be heard.
   const page = patchFetch || window.__llmRum ? window : { fetch };
@@ -88,7 +88,7 @@ function createProbe(options) {
     const bufferEvent = tap.sink_;
     const inspect = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
     tap.inspect_ = (stream, ...args) => {
-      stream.own_ = own;
+      stream.own_ = attempt(() => isBackground?.(...args)) ? { ...own, background: true } : own;
       return inspect(stream, ...args) || extensions.some((extension) => extension.inspect?.(stream, ...args));
     };
     tap.sink_ = (...event) => {

@@ -57,3 +57,15 @@ test("options of a wrapped fetch count for its calls alone", async () => {
     ["search", { plan: "pro", step: "query" }, undefined],
   ]);
 });
+
+test("a stream without text for the user is told apart", async () => {
+  const reports = [];
+  const isBackground = (input, init) => init.body.includes("suggest");
+  const beforeSend = (report) => void reports.push(report.background);
+  const probe = start({ collector: "https://rum.example", site: "s", wasmUrl: false, isBackground, beforeSend });
+  const quiet = probe.wrapFetch(fetch, { background: true });
+  for (const [call, name] of [[fetch, "suggest"], [fetch, "answer"], [quiet, "answer"]])
+    await (await call("/ask", { body: `{"stream":true,"name":"${name}"}` })).text();
+  await probe.flush();
+  assert.deepEqual(reports, [true, undefined, true]);
+});
