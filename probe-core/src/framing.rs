@@ -88,6 +88,15 @@ impl Framing {
         }
     }
 
+    /// Whether the bytes so far ended inside an event.
+    pub(crate) fn is_inside_event(&self) -> bool {
+        match self {
+            Self::Sse(sse) => sse.is_inside_event(),
+            Self::Json(json) if ALL_DIALECTS => json.is_inside_event(),
+            Self::Json(_) | Self::PlainText(_) | Self::NeedsFullWasm => false,
+        }
+    }
+
     /// Whether an event may be the whole body: a JSON value that is neither a line nor in an array.
     pub(crate) fn has_bare_values(&self) -> bool {
         matches!(self, Self::Json(json) if json.has_bare_values())

@@ -96,22 +96,38 @@ impl Message {
 }
 
 /// Watches how reads bring generated text, to detect a proxy that buffers it.
+///
+/// A proxy passes on its buffer when it is full, wherever that is in the text. A server writes whole events, however
+/// many at once. So text that comes in bursts which end inside an event was in a buffer.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    /// Reads of exactly the size of a usual buffer that were full of events with generated text.
-    full_buffers: u32,
+    /// The latest read.
+    read_ms: f64,
+    /// The events with generated text of the latest burst.
+    deltas: f64,
+    /// Bursts so far that had generated text, but for the latest.
+    bursts: f64,
+    /// Whether the latest read ended inside an event.
+    is_cut: bool,
+    /// A burst with many events ended inside an event, and the rest of that came much later.
+    was_cut: bool,
 }
 
 impl Flow {
     /// Before the first read.
-    pub(crate) const NEW: Self = Self { full_buffers: 0 };
+    pub(crate) const NEW: Self =
+        Self { read_ms: ABSENT, deltas: 0.0, bursts: 0.0, is_cut: false, was_cut: false };
 
-    /// Adds one read of `bytes` bytes with `deltas` events with generated text.
-    pub(crate) fn observe(&mut self, bytes: usize, deltas: f64) {
-        // A single event of this size proves nothing: TLS records and HTTP/2 frames are cut there.
-        if BUFFER_SIZES.contains(&bytes) && deltas >= BURST {
-            self.full_buffers = self.full_buffers.saturating_add(1);
+    /// Adds one read with `deltas` events with generated text. `is_cut`: it ended inside an event.
+    pub(crate) fn observe(&mut self, now_ms: f64, deltas: f64, is_cut: bool) {
+        let silence_ms = now_ms - self.read_ms;
+        if silence_ms > BURST_GAP_MS {
+            self.was_cut |= self.is_cut && self.deltas >= BURST && silence_ms > REFILL_MS;
+            self.bursts += f64::from(u8::from(self.deltas > 0.0));
+            self.deltas = 0.0;
         }
+        self.deltas += deltas;
+        (self.read_ms, self.is_cut) = (now_ms, is_cut);
     }
 
     /// Whether a proxy buffered the `deltas` events that came within `generation_ms` of an answer that took `e2e_ms`.
@@ -119,7 +135,8 @@ impl Flow {
     pub(crate) fn is_buffered(&self, deltas: f64, generation_ms: f64, e2e_ms: f64, server_ms: f64) -> bool {
         let as_fast = server_ms <= generation_ms * 2.0;
         let burst = deltas >= BURST && generation_ms < e2e_ms * BURST_SHARE && !as_fast;
-        e2e_ms > LONG_ANSWER_MS && (burst || self.full_buffers >= 2)
+        let in_bursts = self.was_cut && deltas >= BURST * (self.bursts + 1.0);
+        e2e_ms > LONG_ANSWER_MS && (burst || in_bursts)
     }
 }
 
@@ -161,7 +178,10 @@ const STALL_MS: f64 = 2_000.0;
 const STALL_MEDIANS: f64 = 8.0;
 const MAX_LONG_GAPS: usize = 256;
 const MAX_ID_BYTES: usize = 128;
-const BUFFER_SIZES: [usize; 3] = [4096, 8192, 16384];
+/// Reads nearer to each other are one burst: a browser hands over a buffer in several reads.
+const BURST_GAP_MS: f64 = 10.0;
+/// A lost packet may cut an event as well. Its rest comes sooner than this, or else the bursts are few.
+const REFILL_MS: f64 = 50.0;
 const BURST: f64 = 8.0;
 const BURST_SHARE: f64 = 0.05;
 const LONG_ANSWER_MS: f64 = 1_000.0;
@@ -208,15 +228,31 @@ mod tests {
     }
 
     #[test]
-    fn full_buffers_are_a_proxy_only_when_full_of_events() {
-        let buffered = |reads: &[(usize, f64)]| {
+    fn bursts_that_end_inside_an_event_were_buffered() {
+        let buffered = |reads: &[(f64, f64, bool)]| {
             let mut flow = Flow::NEW;
-            reads.iter().for_each(|&(bytes, deltas)| flow.observe(bytes, deltas));
-            flow.is_buffered(40.0, 3_000.0, 4_000.0, ABSENT)
+            reads.iter().for_each(|&(now_ms, deltas, is_cut)| flow.observe(now_ms, deltas, is_cut));
+            flow.is_buffered(reads.iter().map(|read| read.1).sum(), 3_000.0, 4_000.0, ABSENT)
         };
-        assert!(buffered(&[(4096, 20.0), (4096, 20.0)]));
-        assert!(!buffered(&[(4096, 20.0), (4095, 20.0)]));
-        assert!(!buffered(&[(16384, 1.0), (16384, 1.0)]));
+        assert!(buffered(&[(1_000.0, 20.0, true), (4_000.0, 9.0, false)]));
+        assert!(buffered(&[
+            (1_000.0, 12.0, true),
+            (1_002.0, 8.0, true),
+            (1_600.0, 20.0, true),
+            (4_000.0, 9.0, false)
+        ]));
+        for (reads, why) in [
+            (&[(1_000.0, 20.0, false), (4_000.0, 20.0, false)][..], "the server bundles whole events"),
+            (&[(1_000.0, 20.0, true), (1_009.0, 20.0, false)], "the browser cuts reads"),
+            (&[(1_000.0, 20.0, true), (1_040.0, 20.0, false)], "a packet came late"),
+            (&[(1_000.0, 7.0, true), (4_000.0, 20.0, false)], "an event was cut by itself"),
+            (
+                &[(1_000.0, 9.0, true), (3_000.0, 1.0, false), (4_000.0, 1.0, false)],
+                "most of it came in time",
+            ),
+        ] {
+            assert!(!buffered(reads), "{why}");
+        }
     }
 
     #[test]

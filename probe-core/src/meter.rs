@@ -302,7 +302,7 @@ impl Meter {
         if ALL_DIALECTS && self.ends_by_event && state.dialect.is_none() {
             text = self.inference.iter_mut().fold(text, |all, it| all.and(it.decide_at_end()));
         }
-        self.flow.observe(bytes.len(), deltas);
+        self.flow.observe(self.last_byte_ms, deltas, framing.is_inside_event());
         self.count_earlier(self.last_byte_ms);
         self.count(self.last_byte_ms, events, deltas, text);
     }

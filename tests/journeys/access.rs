@@ -9,9 +9,8 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use beacon::Batch;
 use serde_json::{Value, json};
-use tests::{Browser, Collector, Server, eventually, free_port, http, report};
+use tests::{Browser, Collector, eventually, http, nginx, report};
 use tokio::net::TcpListener;
-use tokio::process::Command;
 
 const TOKEN: &str = "a-token-of-shop-0123456789";
 
@@ -117,7 +116,8 @@ async fn nginx_signs_users_in_as_documented() -> Result<()> {
     let config = "[ingest]\nproxies = ['127.0.0.1']\nclient_header = 'x-forwarded-for'\n\
                   [auth_proxy]\nheader = 'x-forwarded-user'\n";
     let collector = collector(data.path(), config).await?;
-    let (_nginx, url) = nginx(data.path(), &collector.url, &sign_in_service().await?).await?;
+    let locations = documented_locations(&collector.url, &sign_in_service().await?)?;
+    let (_nginx, url) = nginx(data.path(), &locations).await?;
     let client = http();
     let ask = async |path: &str, headers: &[(&str, &str)]| {
         let request = client.get(format!("{url}{path}"));
@@ -170,26 +170,12 @@ async fn sign_in_service() -> Result<String> {
     Ok(address)
 }
 
-/// nginx with the locations of `docs/sign-in.md`. One process, because a killed master leaves its workers behind.
-async fn nginx(folder: &Path, collector: &str, sign_in_service: &str) -> Result<(Server, String)> {
+/// The locations of `docs/sign-in.md`.
+fn documented_locations(collector: &str, sign_in_service: &str) -> Result<String> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/sign-in.md");
     let docs = std::fs::read_to_string(docs)?;
     let mut blocks = docs.split("```nginx\n").skip(1).filter_map(|block| block.split("```").next());
     let locations = blocks.find(|block| block.contains("/oauth2/auth")).context("locations in the text")?;
-    let locations = locations
-        .replace("127.0.0.1:8787", collector.strip_prefix("http://").context("an address")?)
-        .replace("127.0.0.1:4180", sign_in_service);
-    let port = free_port()?;
-    let file = folder.join("nginx.conf");
-    let config = format!(
-        "daemon off; master_process off; pid nginx.pid; error_log nginx.log; events {{}}\nhttp {{ access_log off;\n\
-         client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi;\n\
-         scgi_temp_path scgi; absolute_redirect off;\n\
-         server {{ listen 127.0.0.1:{port};\n{locations}\n}} }}"
-    );
-    std::fs::write(&file, config)?;
-    let mut command = Command::new("/usr/sbin/nginx");
-    command.arg("-c").arg(&file).arg("-p").arg(folder).args(["-e", "nginx.log"]);
-    let server = Server::start_on(command, port).await.context("`cargo xtask test` installs nginx")?;
-    Ok((server, format!("http://127.0.0.1:{port}")))
+    let collector = collector.strip_prefix("http://").context("an address")?;
+    Ok(locations.replace("127.0.0.1:8787", collector).replace("127.0.0.1:4180", sign_in_service))
 }

@@ -8,6 +8,7 @@ mod accessibility;
 mod accuracy;
 mod arrivals;
 mod away;
+mod buffering;
 mod cluster;
 mod conformance;
 mod consent;

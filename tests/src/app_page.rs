@@ -31,7 +31,8 @@ impl AppPage {
     /// Serves it under `policy`, or under none. What the policy has stopped is listed in
     /// `window.violations`, and scripts that were refused in `window.refused`. Beside it lie the probe's
     /// files under `/own/`, the recipes' script under `/recipes/`, and under `/recorded/NAME/api/chat` an
-    /// answer that was recorded.
+    /// answer that was recorded, and under `/paced/COUNT/BUNDLE/api/chat` one of so many pieces of text, 40 ms
+    /// each, sent in bundles.
     ///
     /// # Errors
     /// When no port is free, or the probe has not been built.
@@ -67,7 +68,8 @@ impl AppPage {
             .route("/first.js", get(async || ([(CONTENT_TYPE, "text/javascript")], FIRST)))
             .route("/own/{file}", files(built("probe-wasm/dist")?))
             .route("/recipes/{file}", files(built("docs/recipes/dist")?))
-            .route("/recorded/{name}/api/chat", post(recorded)))
+            .route("/recorded/{name}/api/chat", post(recorded))
+            .route("/paced/{count}/{bundle}/api/chat", post(paced)))
     }
 
     async fn listen(router: Router) -> Result<Self> {
@@ -113,6 +115,30 @@ async fn recorded(extract::Path(name): extract::Path<String>) -> Response {
     });
     let kind = [(CONTENT_TYPE, "text/event-stream"), (EXTENSION, "v1")];
     (kind, Body::from_stream(body)).into_response()
+}
+
+async fn paced(extract::Path((count, bundle)): extract::Path<(u32, u32)>) -> Response {
+    let mut at_once: Vec<_> = (0..count).map(piece).collect();
+    at_once.push("data: [DONE]\n\n".to_owned());
+    let bundles: Vec<_> = at_once.chunks(bundle.max(1) as usize).map(|pieces| pieces.concat()).collect();
+    let body = stream::unfold((bundles.into_iter(), PIECE * bundle), async |(mut bundles, pause)| {
+        let next = bundles.next()?;
+        tokio::time::sleep(pause).await;
+        Some((anyhow::Ok(next), (bundles, pause)))
+    });
+    ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
+}
+
+/// The time that a model takes for a piece of text.
+const PIECE: Duration = Duration::from_millis(40);
+
+fn piece(number: u32) -> String {
+    let delta = serde_json::json!({ "content": format!(" word{number}") });
+    let choice = serde_json::json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null });
+    let chunk = serde_json::json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_764_339_910, "model": "m-1", "choices": [choice],
+    });
+    format!("data: {chunk}\n\n")
 }
 
 /// The files of a folder.

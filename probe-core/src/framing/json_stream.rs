@@ -78,6 +78,11 @@ impl JsonStream {
         }
     }
 
+    /// Whether a text has begun that has not ended, once [`JsonStream::next`] has used up the input.
+    pub(crate) fn is_inside_event(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
     /// The rest when no more bytes come. A last line without a line end is common and whole.
     pub fn finish(&mut self) -> Pending<'_> {
         self.release_lent();

@@ -121,6 +121,11 @@ impl Sse {
         }
     }
 
+    /// Whether an event has begun that has not ended, once [`Sse::next`] has used up the input.
+    pub(crate) fn is_inside_event(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
     /// The unfinished event when no more bytes come. By the standard it is dropped, but most SDKs read it. A comment
     /// does not count.
     pub fn finish(&mut self) -> Pending<'_> {

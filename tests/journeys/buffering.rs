@@ -1,0 +1,57 @@
+//! Answers behind an nginx that buffers them, as it does by default, and behind one that does not.
+
+use anyhow::{Result, ensure};
+use beacon::{Defect, Outcome};
+use serde_json::json;
+use tests::{AppPage, Engine, nginx};
+
+use crate::{Stage, in_every_engine};
+
+/// A way through nginx, the number of pieces of text, how many the server sends at once, and whether the proxy
+/// buffered them. A piece has 185 bytes.
+const CASES: [(&str, u32, u32, bool); 8] = [
+    ("", 15, 1, false),
+    ("", 30, 1, true),
+    ("", 60, 1, true),
+    ("", 120, 1, true),
+    ("/zipped", 60, 1, true),
+    ("/unbuffered", 60, 1, false),
+    ("/unbuffered", 60, 10, false),
+    ("/unbuffered", 120, 30, false),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_buffering_nginx_is_seen_and_a_bundling_server_is_not() -> Result<()> {
+    in_every_engine(buffering).await
+}
+
+async fn buffering(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let head = format!("<script src=\"{}/llm-rum.js\" data-site=\"demo\"></script>", stage.collector.url);
+    let page = AppPage::serve(&head, "").await?;
+    let folder = tempfile::tempdir()?;
+    let app = &page.url;
+    let locations = format!(
+        "location / {{ proxy_pass {app}; }}\n\
+         location /unbuffered/ {{ proxy_buffering off; proxy_pass {app}/; }}\n\
+         location /zipped/ {{ gzip on; gzip_types text/event-stream; proxy_pass {app}/; }}"
+    );
+    let (_nginx, url) = nginx(folder.path(), &locations).await?;
+    stage.browser.page.goto(&url).await?;
+    stage.keep_reports().await?;
+    for (at, (way, pieces, bundle, is_buffered)) in CASES.into_iter().enumerate() {
+        let address = format!("{way}/paced/{pieces}/{bundle}/api/chat");
+        stage.browser.run(READ, vec![json!(address)]).await?;
+        let ids = stage.ended_ids(at + 1).await?;
+        let report = stage.collector.final_report(&ids[at]).await?;
+        let is_right = (report.outcome, report.deltas) == (Outcome::Complete, pieces)
+            && (report.defects.get(Defect::Buffered) > 0) == is_buffered;
+        ensure!(is_right, "{address} in {engine:?}: {report:#?}");
+    }
+    stage.browser.close().await
+}
+
+const READ: &str = "
+    const response = await fetch(args[0], { method: 'POST', body: '{\"stream\":true}' });
+    const reader = response.body.getReader();
+    while (!(await reader.read()).done);";
