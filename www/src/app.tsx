@@ -34,6 +34,7 @@ import {
   explanation,
   hasData,
   isViewLoading,
+  phases,
   releases,
   screen,
   view,
@@ -105,7 +106,7 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
           useCases={summary.use_cases}
         />
         <Periods summary={summary} result={charts.earlier} compareTo={loaded.compareTo} loadedAt={loadedAt} />
-        <Phases result={charts.phases} />
+        <Phases result={phases.value} />
         <div class="pair">
           <Histogram answer={charts.histogram} />
           <Compare result={charts.compare} from={summary.from} to={summary.to} />

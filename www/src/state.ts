@@ -52,7 +52,6 @@ export interface DashboardData {
   histogram: HistogramAnswer;
   abandonment: Result<Abandonment>;
   compare: Result<Compare>;
-  phases: Result<Phases>;
   /** Output tokens per second over time. */
   speed: Result<SpeedSeries>;
   breakdown: Result<Breakdown>;
@@ -104,6 +103,7 @@ export const releases = signal<AsyncResult<Releases>>(LOADING);
 export const visits = signal<AsyncResult<Visits>>(LOADING);
 /** Markers of the range, without releases. */
 export const postedMarkers = signal<AsyncResult<Markers>>(LOADING);
+export const phases = signal<AsyncResult<Phases>>(LOADING);
 export const explanation = signal<AsyncResult<Explanation>>(LOADING);
 export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 

@@ -45,15 +45,13 @@ interface LoadedProps<Answer> {
   children: (answer: Answer) => ComponentChildren;
 }
 
-/** The figures of an answer, or why it could not be loaded. Nothing while it loads. */
+/** The figures of an answer, or why they are missing. */
 export function Loaded<Answer>({ chart, title, result, children }: LoadedProps<Answer>) {
   if (result.kind === "known") return <>{children(result.value)}</>;
   return (
-    result.kind === "failed" && (
-      <Figure chart={chart} title={title}>
-        <LoadError message={result.message} />
-      </Figure>
-    )
+    <Figure chart={chart} title={title}>
+      {result.kind === "failed" ? <LoadError message={result.message} /> : <p class="nothing">Loading…</p>}
+    </Figure>
   );
 }
 

@@ -13,9 +13,11 @@ const TITLE = "Inference engines";
 
 /** Nothing if the collector scrapes no engine. */
 export function Engines() {
+  const { value: result } = engines;
+  if (result.kind === "loading" || (result.kind === "known" && result.value.engines.length === 0)) return null;
   return (
-    <Loaded chart="engines" title={TITLE} result={engines.value}>
-      {(answer) => answer.engines.length > 0 && <EngineFigures answer={answer} />}
+    <Loaded chart="engines" title={TITLE} result={result}>
+      {(answer) => <EngineFigures answer={answer} />}
     </Loaded>
   );
 }
@@ -46,7 +48,6 @@ function EngineFigures({ answer }: { answer: EnginesAnswer }) {
       <TimeFigure
         chart="engines"
         title={TITLE}
-        meaning="Requests in the engines of the model, by the engines' own metrics"
         caption={shown.queue?.text}
         aside={choice}
         series={{ ...answer, points: shown.points }}

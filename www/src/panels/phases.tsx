@@ -1,5 +1,5 @@
 /** Where the wait for the first token passes: its phases over many streams, stacked. */
-import type { Result } from "../api/async-result";
+import type { AsyncResult } from "../api/async-result";
 import type { PhaseName, Phases as PhasesAnswer } from "../api/schemas";
 import { Figure, Loaded } from "../charts/figure";
 import { longestOf, stackedPhases, stacksOf, type Stack } from "../charts/phase-stack";
@@ -11,7 +11,7 @@ const MEANING = "Phases of the time to first token, each with its own percentile
 const labelOf = (phase: PhaseName) =>
   phase === "dns" ? "DNS" : phase === "not_reported" ? "not reported by the server" : humanize(phase);
 
-export function Phases({ result }: { result: Result<PhasesAnswer> }) {
+export function Phases({ result }: { result: AsyncResult<PhasesAnswer> }) {
   return (
     <Loaded chart="phases" title={TITLE} result={result}>
       {(answer) => <PhasesFigure answer={answer} />}

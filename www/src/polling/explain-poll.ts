@@ -1,16 +1,25 @@
 /**
- * Loads what the slow streams have in common, releases, markers, visits, the server's layers and the engines: when the
- * view changes, and once a minute.
+ * Loads what the slow streams have in common, releases, markers, visits, phases, the server's layers and the engines:
+ * when the view changes, and once a minute. Most of it reads single streams, which is too slow for each refresh.
  */
 import { computed, effect } from "@preact/signals";
 
 import { LOADING } from "../api/async-result";
-import { getEngines, getExplanation, getMarkers, getReleases, getServerLayers, getVisits } from "../api/client";
+import {
+  getEngines,
+  getExplanation,
+  getMarkers,
+  getPhases,
+  getReleases,
+  getServerLayers,
+  getVisits,
+} from "../api/client";
 import {
   connection,
   engines,
   explainedOf,
   explanation,
+  phases,
   postedMarkers,
   releases,
   serverLayers,
@@ -24,6 +33,7 @@ const poll = minutePoll([
   loading(releases, (options) => getReleases(view.peek(), options)),
   loading(postedMarkers, (options) => getMarkers(view.peek(), options, "!release")),
   loading(visits, (options) => getVisits(view.peek(), options)),
+  loading(phases, (options) => getPhases(view.peek(), options)),
   loading(serverLayers, (options) => getServerLayers(view.peek(), options)),
   loading(engines, (options) => getEngines(view.peek(), options)),
 ]);

@@ -12,7 +12,6 @@ import {
   getHeatmap,
   getHistogram,
   getNewest,
-  getPhases,
   getRefusals,
   getSession,
   getSiteKey,
@@ -165,11 +164,10 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
     return load(requested, options, leadMetric(summary));
   const step = stepFor(requested.range, finest);
   const { from, to } = summary.previous;
-  const [earlier, timeseries, compare, phases, speed, heatmap] = await Promise.all([
+  const [earlier, timeseries, compare, speed, heatmap] = await Promise.all([
     compareTo ? toResult(getSummary({ ...window, range: { from, to } }, null, options)) : null,
     step * 1000 === finest.step_ms ? finest : getTimeseries(window, { metric, compareTo, step }, options),
     toResult(getCompare(window, { compareTo, step, layer: comparedSide.peek() }, options)),
-    toResult(getPhases(window, options)),
     toResult(getTimeseries(window, { metric: "output_rate", compareTo, step }, options)),
     requested.chartType === "heatmap" ? toResult(getHeatmap(window, metric, step, options)) : null,
   ]);
@@ -194,7 +192,6 @@ async function load(requested: View, options: RequestOptions, lead = defaultMetr
       histogram: { ...histogram, targets },
       abandonment,
       compare,
-      phases,
       speed,
       breakdown: withTargets(breakdown),
       heatmap: heatmap && withTargets(heatmap),
