@@ -6,6 +6,7 @@ mod beacons;
 mod both;
 mod clock;
 mod deletion;
+mod engines;
 
 use std::path::Path;
 use std::time::Duration;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use rusqlite::Connection;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,7 +21,6 @@ use crate::engines;
 use crate::http::error::ApiError;
 use crate::slo::error_budget::Objective;
 use crate::store::backend::Backend;
-use crate::store::engine_minutes;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::WindowsQuery;
@@ -128,13 +126,9 @@ pub(crate) async fn engines(
     let (range, step_ms) = range.at_present(&state).in_steps(step, None)?;
     let is_seen = |site: &Option<String>| site.as_deref().is_none_or(|site| filter.selects_site(site));
     let engines: Vec<_> = state.engines.all().into_iter().filter(|engine| is_seen(&engine.site)).collect();
-    let read_figures = {
-        let filter = filter.clone();
-        move |file: &Connection, _: &_| ModelSteps::read(file, range, step_ms, &filter)
-    };
-    let models = state.reader.run_own(read_figures).await?;
     let config = state.config.clone();
-    let with_queue = move |store: &Backend<'_>| {
+    let read = move |store: &Backend<'_>| {
+        let models = ModelSteps::read(store, range, step_ms, &filter)?;
         let model = |(model, steps): (String, ModelSteps)| {
             let users = minutes_over_target(store, &config, range, &filter, &model)?;
             let queue = QueueWhileOverTarget::of(&users, &steps.waited);
@@ -142,7 +136,7 @@ pub(crate) async fn engines(
         };
         models.into_iter().map(model).collect::<Result<Vec<_>, StoreError>>()
     };
-    let models = state.reader.run(with_queue).await?;
+    let models = state.reader.run(read).await?;
     let engines = engines.into_iter().map(EngineStatus::from).collect();
     Ok(Json(Engines { range, step_ms, engines, models }))
 }
@@ -157,13 +151,13 @@ struct ModelSteps {
 
 impl ModelSteps {
     fn read(
-        file: &Connection,
+        store: &Backend<'_>,
         range: Range,
         step_ms: i64,
         filter: &Filter,
     ) -> Result<BTreeMap<String, Self>, StoreError> {
         let mut models: BTreeMap<String, Self> = BTreeMap::new();
-        engine_minutes::each(file, range.minutes(), |row| {
+        store.engine_minutes(range.minutes(), |row| {
             let is_seen = row.site.as_deref().is_none_or(|site| filter.selects_site(site))
                 && filter.selects(Dimension::Model, &row.model);
             if !is_seen || models.len() >= MOST_MODELS && !models.contains_key(&row.model) {

@@ -14,6 +14,7 @@ use crate::aggregate::window_stats::WindowStats;
 use crate::config::token::AllSites;
 use crate::report::stream_id::StreamId;
 use crate::store::clickhouse::queries::ClusterTables;
+use crate::store::engine_minutes::{self, EngineMinute};
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::markers::{Marker, MarkersQuery};
@@ -269,6 +270,18 @@ impl Backend<'_> {
         match self {
             Self::File { connection, .. } => markers::list(connection, asked),
             Self::Cluster(tables) => tables.markers(asked),
+        }
+    }
+
+    /// Calls `each` with the figures of engines in a range of minutes, in the order of their times. The end is exclusive.
+    pub(crate) fn engine_minutes(
+        &self,
+        minutes: (i64, i64),
+        each: impl FnMut(EngineMinute),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::File { connection, .. } => engine_minutes::each(connection, minutes, each),
+            Self::Cluster(tables) => tables.engine_minutes(minutes, each),
         }
     }
 

@@ -3,10 +3,11 @@
 //! `docs/cluster.md#how-it-works`.
 //!
 //! `outbox.rs` lists the rows that ClickHouse lacks, `publisher.rs` sends them, `queries.rs` answers queries.
-//! `marker_table.rs` has the markers, `notifier_table.rs` decides which collector sends notifications.
+//! `engine_table.rs` has the figures of engines, `marker_table.rs` the markers, `notifier_table.rs` decides which collector sends notifications.
 
 pub(crate) mod client;
 pub(crate) mod deletion;
+mod engine_table;
 mod marker_table;
 pub(crate) mod notifier_table;
 mod outbox;

@@ -1,4 +1,5 @@
-//! Figures of engines by minute: the table in the SQLite file. Each collector has those of its own scrapes.
+//! Figures of engines by minute: the table in the SQLite file. A collector has those of its own scrapes; of a cluster, a
+//! thread publishes them to ClickHouse.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 16] = [
+const LAYOUTS: [&str; 17] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -223,6 +223,10 @@ const LAYOUTS: [&str; 16] = [
         running_max REAL, running_mean REAL, running_scrapes INTEGER NOT NULL, kv_usage_max REAL, preemptions REAL,
         cache_hits REAL, cache_queries REAL, drafted REAL, accepted REAL,
         PRIMARY KEY (minute, engine, model)) WITHOUT ROWID;
+",
+    // ClickHouse has the minutes of engines before this one.
+    "
+    ALTER TABLE collector ADD COLUMN engine_minutes_sent INTEGER NOT NULL DEFAULT 0;
 ",
 ];
 

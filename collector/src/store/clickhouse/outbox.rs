@@ -13,6 +13,7 @@ use crate::aggregate::series::{Series, SeriesId};
 use crate::aggregate::window_stats::WindowStats;
 use crate::report::stream_id::StreamId;
 use crate::store::dimension_columns::{series, series_of};
+use crate::store::engine_minutes::{self, EngineMinute};
 use crate::store::error::StoreError;
 use crate::store::markers::{self, Marker};
 use crate::store::paths::STORE_FILE;
@@ -78,6 +79,13 @@ pub(super) struct SampleRow {
     pub(super) received_ms: i64,
     pub(super) report: String,
     pub(super) series: Series,
+}
+
+/// Minutes of engines.
+pub(super) struct EngineMinutes {
+    pub(super) rows: Vec<EngineMinute>,
+    /// The minute after the last.
+    pub(super) end: i64,
 }
 
 /// Progress through the revisions of streams.
@@ -287,6 +295,23 @@ impl Outbox {
         markers::published(&self.connection, up_to)
     }
 
+    /// Some of the minutes of engines before this one that ClickHouse lacks. `None` if it has all.
+    pub(super) fn engine_minutes(&self, until: i64) -> Result<Option<EngineMinutes>, StoreError> {
+        let next = "SELECT min(minute) FROM engine_minutes, collector WHERE minute >= engine_minutes_sent";
+        let first: Option<i64> = self.connection.prepare_cached(next)?.query_row([], |row| row.get(0))?;
+        let Some(first) = first.filter(|first| *first < until) else { return Ok(None) };
+        let end = until.min(first + ENGINE_MINUTES_AT_A_TIME);
+        let mut rows = Vec::new();
+        engine_minutes::each(&self.connection, (first, end), |row| rows.push(row))?;
+        Ok(Some(EngineMinutes { rows, end }))
+    }
+
+    /// Records that ClickHouse has the minutes of engines before this one.
+    pub(super) fn sent_engine_minutes(&self, end: i64) -> Result<(), StoreError> {
+        self.connection.prepare_cached("UPDATE collector SET engine_minutes_sent = ?1")?.execute([end])?;
+        Ok(())
+    }
+
     pub(super) fn seq_nos(&self) -> Result<SeqNos, StoreError> {
         let query = "SELECT remembered_from, sent, stored FROM journal, collector";
         let mut statement = self.connection.prepare_cached(query)?;
@@ -324,6 +349,9 @@ const WINDOWS_AT_A_TIME: i64 = 2_000;
 const BYTES_AT_A_TIME: usize = 8 * 1024 * 1024;
 
 const SPANS_AT_A_TIME: i64 = 12;
+
+/// At most 20,000 rows with the most engines and models.
+const ENGINE_MINUTES_AT_A_TIME: i64 = 10;
 
 #[cfg(test)]
 mod tests {

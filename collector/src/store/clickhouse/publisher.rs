@@ -154,6 +154,7 @@ impl PublishState {
         self.send_spans(true)?;
         self.send_counts()?;
         self.send_samples()?;
+        self.send_engine_minutes(began_ms)?;
         self.send_streams(seq_nos.sent.max(seq_nos.remembered_from), seq_nos.stored)?;
         self.drop_streams(seq_nos.remembered_from)?;
         self.read_peers(unread_from)?;

@@ -69,7 +69,7 @@ impl Rows {
     fn value(&mut self, value: &Value<'_>) {
         match value {
             Value::Text(text) => self.json(text),
-            Value::Milliseconds(ms) => self.json(ms),
+            Value::Figure(figure) => self.json(figure),
             Value::Hash(hash) => self.json(hash),
             Value::Number(number) => self.text.extend(number.to_string().as_bytes()),
         }
@@ -119,7 +119,7 @@ pub(super) enum Value<'a> {
     Text(&'a str),
     Number(i128),
     /// `None` becomes null.
-    Milliseconds(Option<f64>),
+    Figure(Option<f64>),
     /// `None` becomes null.
     Hash(Option<u64>),
 }

@@ -2,6 +2,7 @@
 //! the highest version wins in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client, Params};
+use super::engine_table;
 use super::rows::stats_columns;
 use crate::aggregate::dimension::{self, Dimension};
 use crate::aggregate::metric::Metric;
@@ -52,7 +53,7 @@ fn added(dimensions: impl Iterator<Item = Dimension>) -> String {
     dimensions.map(add).collect::<Vec<_>>().join(", ")
 }
 
-fn statements(client: &Client, store: &config::Store) -> [String; 9] {
+fn statements(client: &Client, store: &config::Store) -> [String; 10] {
     let column = |dimension: Dimension| format!("{} LowCardinality(String)", dimension.name());
     let labels = Dimension::all().map(column).collect::<Vec<_>>().join(", ");
     let grouped = dimension::columns(Dimension::all().filter(|dimension| *dimension != Dimension::Site));
@@ -118,6 +119,19 @@ fn statements(client: &Client, store: &config::Store) -> [String; 9] {
             ENGINE = ReplacingMergeTree(posted_ms) ORDER BY (site, id)
             TTL toDateTime(intDiv(timestamp_ms, 1000)) + INTERVAL {long} DAY DELETE",
             client.table("markers")
+        ),
+        // Two collectors may scrape the same engine: one of their rows counts.
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (
+                minute UInt32, engine String, model String, site String,
+                waiting_max Nullable(Float64), waiting_mean Nullable(Float64), waiting_scrapes UInt32,
+                running_max Nullable(Float64), running_mean Nullable(Float64), running_scrapes UInt32,
+                kv_usage_max Nullable(Float64), preemptions Nullable(Float64), cache_hits Nullable(Float64),
+                cache_queries Nullable(Float64), drafted Nullable(Float64), accepted Nullable(Float64),
+                version UInt64)
+            ENGINE = ReplacingMergeTree(version) ORDER BY (minute, engine, model)
+            TTL toDateTime(minute * 60) + INTERVAL {short} HOUR DELETE",
+            client.table(engine_table::NAME)
         ),
         // Older spans have no rollups by these dimensions: the column is 0 there.
         format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS window_only UInt8", client.table("spans")),

@@ -1,6 +1,7 @@
 //! Sends rows of the outbox as inserts. A row leaves the outbox once ClickHouse has confirmed it.
 
 use super::super::client::Params;
+use super::super::engine_table;
 use super::super::marker_table;
 use super::super::outbox::{RollupRow, RollupSpan, SampleChange, SampleRow};
 use super::super::rows::{self, Rows, Value, dimensions, stats_columns};
@@ -17,6 +18,7 @@ use crate::store::error::StoreError;
 use crate::store::query::IngestTotals;
 use crate::store::rollups::key::GroupByMask;
 use crate::store::stream_index::PublishedStream;
+use crate::time::minute_of;
 
 impl PublishState {
     pub(super) fn send_windows(&mut self) -> Result<(), StoreError> {
@@ -153,7 +155,7 @@ impl PublishState {
                     id_text.as_str().into(),
                     self.collector.as_str().into(),
                     row.kinds.into(),
-                    Value::Milliseconds(row.waited_ms),
+                    Value::Figure(row.waited_ms),
                     lot.into(),
                     row.received_ms.into(),
                     row.outcome.as_str().into(),
@@ -176,6 +178,17 @@ impl PublishState {
         if let Some((last, _)) = markers.last() {
             marker_table::insert(&self.client, markers.iter().map(|(_, marker)| marker), now_ms)?;
             self.outbox.sent_markers(*last)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the minutes of engines that are over.
+    pub(super) fn send_engine_minutes(&mut self, now_ms: i64) -> Result<(), StoreError> {
+        let until = minute_of(now_ms - LONGEST_SCRAPE_MS);
+        while let Some(minutes) = self.outbox.engine_minutes(until)? {
+            let rows = engine_table::rows(&minutes.rows, self.version);
+            self.insert(engine_table::NAME, &engine_table::columns(), rows.bytes())?;
+            self.outbox.sent_engine_minutes(minutes.end)?;
         }
         Ok(())
     }
@@ -256,3 +269,6 @@ struct SumRow<'a> {
 }
 
 const STREAMS_AT_A_TIME: u64 = 2_000;
+
+/// A scrape stores its figures in the minute in which it began.
+const LONGEST_SCRAPE_MS: i64 = 10_000;
