@@ -9,6 +9,7 @@ use beacon::StreamReport;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::around_p95::MOST_IN_FILES;
 use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
@@ -20,6 +21,7 @@ use crate::http::error::ApiError;
 use crate::report::server_fact::Layer;
 use crate::store::backend::Backend;
 use crate::store::filter::{Filter, Selection};
+use crate::store::query::KeptQuery;
 use crate::time;
 
 /// Layers of the backend, by the kept streams of a range.
@@ -94,8 +96,9 @@ pub(crate) async fn server_layers(
         let reads = FIELDS_OF_LAYERS.into_iter().chain(["response_id", "server_id"]);
         let (mut streams, mut since_ms) = (0, None);
         let mut layers = LAYERS.map(|(layer, _)| LayerShare::none_of(layer));
+        let kept = KeptQuery { most_in_files: MOST_IN_FILES, ..range.kept_streams(&filter, reads) };
         store.each_kept(
-            range.kept_streams(&filter, reads),
+            kept,
             |kept| since_ms = kept,
             |stream| {
                 streams += 1;

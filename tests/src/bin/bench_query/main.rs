@@ -152,7 +152,7 @@ const QUESTIONS: [Question; 18] = [
     },
 ];
 
-const OF_STREAMS: [Question; 7] = [
+const OF_STREAMS: [Question; 13] = [
     Question { name: "by browser", path: "/v1/breakdown?range=24h&by=browser", limit_ms: 150.0 },
     Question {
         name: "by release and browser",
@@ -172,6 +172,12 @@ const OF_STREAMS: [Question; 7] = [
     },
     Question { name: "by browser, one hour", path: "/v1/breakdown?range=1h&by=browser", limit_ms: 150.0 },
     Question { name: "what slow streams have in common", path: "/v1/explain?range=24h", limit_ms: 150.0 },
+    Question { name: "abandonment", path: "/v1/abandonment?range=24h", limit_ms: 50.0 },
+    Question { name: "phases", path: "/v1/phases?range=24h", limit_ms: 50.0 },
+    Question { name: "server layers", path: "/v1/server-layers?range=24h", limit_ms: 50.0 },
+    Question { name: "abandonment, one hour", path: "/v1/abandonment?range=1h", limit_ms: 50.0 },
+    Question { name: "phases, one hour", path: "/v1/phases?range=1h", limit_ms: 50.0 },
+    Question { name: "server layers, one hour", path: "/v1/server-layers?range=1h", limit_ms: 50.0 },
 ];
 
 struct Row {
