@@ -2,7 +2,6 @@
 //! the highest version wins in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client, Params};
-use super::engine_table;
 use super::rows::stats_columns;
 use crate::aggregate::dimension::{self, Dimension};
 use crate::aggregate::metric::Metric;
@@ -131,7 +130,7 @@ fn statements(client: &Client, store: &config::Store) -> [String; 10] {
                 version UInt64)
             ENGINE = ReplacingMergeTree(version) ORDER BY (minute, engine, model)
             TTL toDateTime(minute * 60) + INTERVAL {short} HOUR DELETE",
-            client.table(engine_table::NAME)
+            client.table("engine_minutes")
         ),
         // Older spans have no rollups by these dimensions: the column is 0 there.
         format!("ALTER TABLE {} ADD COLUMN IF NOT EXISTS window_only UInt8", client.table("spans")),
