@@ -93,6 +93,7 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
     let suites = [
         ("OpenTelemetry", "test_opentelemetry.py", tools::opentelemetry_packages(root)?),
         ("LiteLLM", "test_litellm.py", tools::litellm_packages(root)?),
+        ("Gradio", "test_gradio.py", tools::gradio_packages(root)?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
         ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
         ("Next.js from its page", "test_recipe_nextjs.py", tools::middleware_packages(root)?),

@@ -130,6 +130,11 @@ pub(crate) fn litellm_packages(root: &Path) -> Result<PathBuf> {
     listed_packages(root, "tests/products/requirements-litellm.txt", "target/python-litellm")
 }
 
+/// Puts Gradio under `target/python-gradio`, unless it is there. Gives back the folder of its programs.
+pub(crate) fn gradio_packages(root: &Path) -> Result<PathBuf> {
+    listed_packages(root, "tests/products/requirements-gradio.txt", "target/python-gradio")
+}
+
 /// Makes an environment of Python with the packages of a list. Gives back the folder of its programs.
 fn listed_packages(root: &Path, list: &str, folder: &str) -> Result<PathBuf> {
     let list = root.join(list);
