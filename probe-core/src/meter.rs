@@ -210,6 +210,10 @@ impl Meter {
                 self.state.server.drop_comment_times();
             }
         }
+        if ALL_DIALECTS && self.state.dialect.is_some_and(|dialect| dialect.is_queue) {
+            // A middleware takes the first message, which says that a call waits, for text.
+            self.state.server.drop_comment_times();
+        }
         self.update_defects();
         let StreamState { report, usage, server, .. } = &mut self.state;
         report.set_text(TextField::Outcome, outcome.as_str());

@@ -103,7 +103,7 @@ const CONNECTIONS: &[&str] = &["4g", "3g", "2g", "slow-2g"];
 const VISIBILITIES: &[&str] = &["visible", "hidden", "mixed"];
 
 /// Dialects of `docs/formats.md` whose streams also carry state, tools and buttons.
-const APP_PROTOCOLS: [&str; 5] = ["ag_ui", "ai_sdk_data", "ai_sdk_ui", "gradio", "langgraph"];
+const APP_PROTOCOLS: [&str; 6] = ["ag_ui", "ai_sdk_data", "ai_sdk_ui", "gradio", "gradio_call", "langgraph"];
 
 #[cfg(test)]
 mod tests {

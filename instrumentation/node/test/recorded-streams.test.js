@@ -16,8 +16,8 @@ for (const name of readdirSync(folder).filter((file) => file.endsWith(".jsonl"))
     .split("\n")
     .map((line) => JSON.parse(line));
   const { ttft_ms, dialect } = JSON.parse(read(name.replace(".jsonl", ".expected.json")));
-  // The probe learns from the whole stream where the text is, which the middleware cannot wait for.
-  if (["inferred", "generic", "plain_text"].includes(dialect)) continue;
+  // The probe learns from several events where the text is, which the middleware cannot wait for.
+  if (["inferred", "generic", "gradio", "gradio_call", "plain_text"].includes(dialect)) continue;
   if (!canCarryComments(head.status, (it) => head.headers?.[it])) continue;
   test(`first text of ${name.replace(".jsonl", "")}`, () => {
     const comments = new CommentWriter(0, {});

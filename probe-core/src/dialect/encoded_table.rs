@@ -22,7 +22,7 @@ pub(crate) struct EncodedDialect {
     pub(crate) marks_end: bool,
     pub(crate) gives_reason: bool,
     pub(super) ends_by_closing: bool,
-    pub(super) is_queue: bool,
+    pub(crate) is_queue: bool,
 }
 
 /// An engine's own timing, as its [`EngineTiming`](super::schema::EngineTiming) describes it.

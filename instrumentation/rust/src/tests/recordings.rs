@@ -52,9 +52,10 @@ fn the_first_token_is_that_of_the_probe() {
         let is_event_stream = |row: &Value| {
             row["headers"]["content-type"].as_str().is_some_and(|it| it.starts_with("text/event-stream"))
         };
-        // The probe learns from the whole stream where the text is, which the middleware cannot wait for.
-        let is_known =
-            !["inferred", "generic", "plain_text"].iter().any(|dialect| report["dialect"] == *dialect);
+        // The probe learns from several events where the text is, which the middleware cannot wait for.
+        let is_known = !["inferred", "generic", "gradio", "gradio_call", "plain_text"]
+            .iter()
+            .any(|dialect| report["dialect"] == *dialect);
         if !rows.iter().any(is_event_stream) || report["ttft_ms"].is_null() || !is_known {
             continue;
         }

@@ -125,6 +125,17 @@ fn a_call_stopped_by_the_user_is_aborted() {
 }
 
 #[test]
+fn times_of_a_middleware_that_took_no_text_are_left_out() {
+    let mut meter = Meter::new("", Timestamp::from_ms(0.0));
+    let answer = outputs("a", r#"[{"role":"assistant","content":"Far"}]"#);
+    let comment = ": llm-rum {\"queue_ms\":2,\"ttft_ms\":5}";
+    let body = format!("{comment}\n\ndata: {}\n\ndata: {answer}\n\n", starts("a"));
+    meter.on_chunk(Timestamp::from_ms(9.0), body.as_bytes());
+    let server = meter.report().server.expect("the queue's time is kept");
+    assert_eq!((server.queue_ms, server.ttft_ms), (Some(2.0), None));
+}
+
+#[test]
 fn a_hostile_queue_is_read_within_limits() {
     let calls = (0..1000).map(|call| {
         let chats = vec![r#"[{"role":"assistant","content":"Far"}]"#; 100].join(",");
