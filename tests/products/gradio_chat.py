@@ -30,6 +30,4 @@ def reply(message: str, history: list[dict[str, object]]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    gr.ChatInterface(reply, api_name="reply").launch(
-        server_name="127.0.0.1", server_port=int(os.environ["PORT"]), head=PROBE, quiet=True
-    )
+    gr.ChatInterface(reply, api_name="reply").launch(head=PROBE)

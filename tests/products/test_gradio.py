@@ -4,23 +4,23 @@ import asyncio
 import json
 import os
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import CONFIG, Collector, run_collector, until
+from conftest import CONFIG, Collector, free_port, is_listening, run_collector, until
 from webdriver import Page, chromium
 
 # Half of the reports differ from the wire by less than this; the text after the first comes 40 ms later.
 ERROR_MS = 10.0
+CHAT = Path(__file__).with_name("gradio_chat.py")
+RECIPE = Path(__file__).parents[2] / "docs/gradio.md"
 # As `gradio_chat.py` has it.
 WORDS = 12
 QUESTIONS = [f"question{number}" for number in range(10)]
@@ -31,7 +31,7 @@ const wait = async (what) => {
   return what();
 };
 const shows = (text) => document.body.innerText.includes(text);
-await wait(() => window.llmRum?.probe && window.llmRumMore && document.querySelector("button.submit-button"));
+await wait(() => window.llmRum?.probe && document.querySelector("button.submit-button"));
 const ask = async (text) => {
   const input = await wait(() => document.querySelector("textarea:enabled"));
   Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(input, text);
@@ -65,6 +65,7 @@ await window.llmRum.probe.flush();
 
 # As clients before version 1 of `@gradio/client` read the queue.
 EVENT_SOURCE = TOOLS + """
+await wait(() => window.llmRumMore);
 const { dependencies } = await (await fetch("/config")).json();
 const fn_index = dependencies.find(({ api_name }) => api_name == "reply").id;
 for (const question of args[0]) {
@@ -142,21 +143,18 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 
 
 @contextmanager
-def app(collector: Collector, log: Path) -> Iterator[Wire]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    environment = os.environ | {"COLLECTOR": collector.url, "PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False"}
+def app(collector: Collector, log: Path, program: Path = CHAT) -> Iterator[Wire]:
+    port = free_port()
+    environment = os.environ | {
+        "COLLECTOR": collector.url, "GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port),
+        "GRADIO_ANALYTICS_ENABLED": "False",
+    }
     with log.open("w") as output:
-        command = [sys.executable, "gradio_chat.py"]
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=Path(__file__).parent)
+        process = subprocess.Popen([sys.executable, program], env=environment, stdout=output, stderr=output)
 
     def ready() -> bool | None:
         assert process.poll() is None, log.read_text()[-2_000:]
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/config") as answer:
-                return answer.status == 200
-        except OSError:
-            return None
+        return is_listening(port) or None
 
     try:
         until(ready, "app")
@@ -239,3 +237,18 @@ def test_event_source_reads_the_queue_as_well(collector: Collector, tmp_path: Pa
     with app(collector, tmp_path / "log") as wire, page_of(wire) as page:
         page.run(EVENT_SOURCE, QUESTIONS)
         check_answers(wire, reports(collector, has_answers(len(QUESTIONS))))
+
+
+def test_the_recipe_of_the_docs_reports_each_answer(collector: Collector, tmp_path: Path) -> None:
+    [code] = re.findall(r"^```python\n(.*?)^```", RECIPE.read_text(), re.DOTALL | re.MULTILINE)
+    code = code.replace("https://rum.example", collector.url).replace("pk_live_1", "pk_chat")
+    program = tmp_path / "chat.py"
+    program.write_text(f"""def model(message):
+    yield from [f"About {{message}}: ", "some ", "words"]
+
+
+{code}""")
+    with app(collector, tmp_path / "log", program) as wire, page_of(wire) as page:
+        page.run(ASK, ["moon"])
+        report, _ = report_of(wire, reports(collector, has_answers(1)), "moon")
+        assert (report["outcome"], report["deltas"]) == ("complete", 3)
