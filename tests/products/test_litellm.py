@@ -64,9 +64,10 @@ def proxy(collector: Collector, upstream: UpstreamServer, tmp_path: Path) -> Ite
         process.wait()
 
 
-def ask(proxy: str, model: str = "scripted", prompt: str = "one", stream: bool = True) -> str:
-    """The answer as the proxy's client gets it."""
-    asked = {"model": model, "stream": stream, "messages": [{"role": "user", "content": f"{PLANTED} {prompt}"}]}
+def ask(proxy: str, model: str = "scripted", prompt: str = "one", **options: object) -> str:
+    """The answer as the proxy's client gets it: a stream, unless the options say otherwise."""
+    messages = [{"role": "user", "content": f"{PLANTED} {prompt}"}]
+    asked = {"model": model, "stream": True, "messages": messages} | options
     headers = {"content-type": "application/json", "authorization": f"Bearer {KEY}"}
     request = urllib.request.Request(f"{proxy}/v1/chat/completions", json.dumps(asked).encode(), headers)
     with urllib.request.urlopen(request) as answer:
@@ -92,12 +93,34 @@ def test_the_proxy_and_the_browser_name_the_same_streams(proxy: str, collector: 
     print(f"litellm: {len(streams)} of {len(streams)} matched")
 
 
-def test_a_cached_answer_has_the_id_of_the_first(proxy: str, collector: Collector) -> None:
+def test_a_cached_answer_leaves_the_first_its_own_time(proxy: str, collector: Collector) -> None:
     first, second = (ids(ask(proxy, prompt="the same")) for _ in range(2))
     # The upstream gives each answer an id of its own: the second came from the proxy's cache.
     assert first == second
     [identity] = first
-    assert collector.layer(collector.report(identity), "gateway")["ended"] == "complete"
+    [later] = ids(ask(proxy, prompt="another"))
+    # Batches keep their order: all facts about the two are there.
+    collector.layer(collector.report(later), "gateway")
+    timing = collector.layer(collector.report(identity), "gateway")
+    assert (timing["ended"], timing.get("cached")) == ("complete", None)
+    assert timing["ttft_ms"] >= PREFILL_S * 1e3
+
+
+def test_a_cached_answer_is_in_no_percentile(proxy: str, collector: Collector) -> None:
+    # The collector hears of the first answer nothing, as if it were hours old.
+    ask(proxy, prompt="the same", **{"no-log": True})
+    [identity] = ids(ask(proxy, prompt="the same"))
+    timing = collector.layer(collector.report(identity), "gateway")
+    assert timing["cached"] is True
+    assert timing["ttft_ms"] < PREFILL_S * 1e3
+
+    def counted() -> dict | None:
+        answer = json.loads(collector.get("/v1/server-layers"))
+        gateway = next(layer for layer in answer["layers"] if layer["layer"] == "gateway")
+        return gateway if gateway["without"]["no_fact"] + gateway["without"]["may_come"] < answer["streams"] else None
+
+    gateway = until(counted, "kept stream")
+    assert (gateway["sent"], gateway["without"]["no_ttft"]) == (0, 1)
 
 
 def test_an_answer_in_one_piece_has_no_first_token(proxy: str, collector: Collector) -> None:

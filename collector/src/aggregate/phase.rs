@@ -50,19 +50,24 @@ pub(crate) const FIELDS_OF_PHASES: &[&str] = &[
 ];
 
 /// Fields on which [`LayerTtft`] and the presence of a layer depend.
-pub(crate) const FIELDS_OF_LAYERS: [&str; 12] = [
+pub(crate) const FIELDS_OF_LAYERS: [&str; 17] = [
     "server_source",
     "server_ttft_ms",
     "layers_edge_source",
     "layers_edge_ttft_ms",
+    "layers_edge_cached",
     "layers_app_source",
     "layers_app_ttft_ms",
+    "layers_app_cached",
     "layers_model_call_source",
     "layers_model_call_ttft_ms",
+    "layers_model_call_cached",
     "layers_gateway_source",
     "layers_gateway_ttft_ms",
+    "layers_gateway_cached",
     "layers_engine_source",
     "layers_engine_ttft_ms",
+    "layers_engine_cached",
 ];
 
 impl Phase {
@@ -184,11 +189,13 @@ pub(crate) struct LayerTtft {
 }
 
 impl LayerTtft {
-    /// What the backend sent stands before what the stream itself carries.
+    /// What the backend sent stands before what the stream itself carries. An answer from the layer's cache has none: it
+    /// says nothing about the layer's own work.
     pub(crate) fn of(report: &StreamReport, layer: Layer) -> Option<Self> {
-        let sent = report.layers.as_ref().and_then(|layers| layer.of(layers)?.ttft_ms);
-        if let Some(ms) = sent {
-            return Some(Self { ms, in_stream: None });
+        if let Some(sent) = report.layers.as_ref().and_then(|layers| layer.of(layers))
+            && (sent.cached || sent.ttft_ms.is_some())
+        {
+            return sent.ttft_ms.filter(|_| !sent.cached).map(|ms| Self { ms, in_stream: None });
         }
         let server = report.server.as_ref().filter(|server| layer_in_stream(server) == layer)?;
         Some(Self { ms: server.ttft_ms?, in_stream: Some(server.source.clone()) })
@@ -373,6 +380,9 @@ mod tests {
         let layers = Some(Layers { app: Some(app), ..Layers::default() });
         let sent = StreamReport { layers, ..in_stream };
         assert_eq!(of(&sent, Layer::App), Some((650.0, false)));
+        let mut cached = sent;
+        cached.layers.as_mut().and_then(|layers| layers.app.as_mut()).unwrap().cached = true;
+        assert_eq!(of(&cached, Layer::App), None, "a cached answer says nothing about the layer's work");
     }
 
     #[test]

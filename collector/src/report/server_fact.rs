@@ -68,7 +68,7 @@ pub(crate) fn trace_id(layers: &Layers) -> Option<&str> {
 }
 
 /// Adds the timing of a layer. Of two for the same layer, the one that says more stays, so that their order does not
-/// matter. Whether anything changed.
+/// matter. A cached answer has the id of the first one, whose timing is the stream's own. Whether anything changed.
 pub(crate) fn add_timing(layers: &mut Layers, layer: Layer, timing: &LayerTiming) -> bool {
     let held = layer.place(layers);
     if held.as_ref().is_some_and(|held| rank(held) >= rank(timing)) {
@@ -89,12 +89,12 @@ pub(crate) fn add_all(layers: &mut Layers, others: &Layers) {
     layers.facts = layers.facts.max(others.facts);
 }
 
-/// Number of its values, then its bytes: a total order.
-fn rank(timing: &LayerTiming) -> (usize, Vec<u8>) {
+/// Whether it is of a real answer, number of its values, then its bytes: a total order.
+fn rank(timing: &LayerTiming) -> (bool, usize, Vec<u8>) {
     let (mut values, mut bytes) = (0, Vec::new());
     timing.visit(&mut |_, _| values += 1);
     timing.write_record(&mut bytes);
-    (values, bytes)
+    (!timing.cached, values, bytes)
 }
 
 /// Order of the revisions of a stream: by the page's number, and then by the number of facts in it.
@@ -158,10 +158,13 @@ mod tests {
 
     fn timings() -> impl Strategy<Value = (usize, LayerTiming)> {
         let some_ms = || proptest::option::of((0_u32..3).prop_map(f64::from));
-        (0..5_usize, "[ab]", some_ms(), some_ms(), some_ms()).prop_map(
-            |(layer, source, queue_ms, ttft_ms, duration_ms)| {
+        (0..5_usize, "[ab]", some_ms(), some_ms(), some_ms(), any::<bool>()).prop_map(
+            |(layer, source, queue_ms, ttft_ms, duration_ms, cached)| {
                 let source = source.into();
-                (layer, LayerTiming { source, queue_ms, ttft_ms, duration_ms, ..LayerTiming::default() })
+                (
+                    layer,
+                    LayerTiming { source, queue_ms, ttft_ms, duration_ms, cached, ..LayerTiming::default() },
+                )
             },
         )
     }
@@ -186,6 +189,17 @@ mod tests {
             });
             prop_assert_eq!(add(&facts), add(&others));
         }
+    }
+
+    #[test]
+    fn a_real_answer_replaces_a_cached_one() {
+        let real = LayerTiming { ttft_ms: Some(400.0), ..LayerTiming::default() };
+        let cached = LayerTiming { ttft_ms: Some(5.0), output_tokens: Some(3), cached: true, ..real.clone() };
+        let mut layers = Layers::default();
+        assert!(add_timing(&mut layers, Layer::Gateway, &cached));
+        assert!(add_timing(&mut layers, Layer::Gateway, &real));
+        assert!(!add_timing(&mut layers, Layer::Gateway, &cached));
+        assert_eq!(layers.gateway, Some(real));
     }
 
     #[test]

@@ -63,6 +63,9 @@ impl Payload<'_> {
     /// `None` if it has no id of a response.
     fn fact(self, site: &str) -> Option<Result<ServerFact, Invalid>> {
         let id = self.id.filter(|id| !id.is_empty())?;
+        let cached = self.cache_hit == Some(true);
+        // LiteLLM adds `_cache_hit` and the time to the id that the browser gets.
+        let response_id = if cached { id.split("_cache_hit").next().unwrap_or(&id) } else { &id };
         let is_stream = self.stream == Some(true);
         let since_start_ms = |s: f64| Some((s - self.start_s?) * 1_000.0);
         // Where LiteLLM saw no first chunk, it writes the end.
@@ -78,10 +81,10 @@ impl Payload<'_> {
                 "failure" => Some(LayerEnd::Error),
                 _ => None,
             }),
-            cached: self.cache_hit == Some(true),
+            cached,
             ..LayerTiming::default()
         };
-        Some(checked(site, &id, Layer::Gateway, timing))
+        Some(checked(site, response_id, Layer::Gateway, timing))
     }
 }
 
@@ -130,8 +133,12 @@ mod tests {
     fn failures_and_cached_answers_are_told_apart() {
         let failed = payload("chatcmpl-1", "").replace("success", "failure");
         assert_eq!(facts(&failed)[0].timing.ended, Some(LayerEnd::Error));
-        let cached = payload("chatcmpl-1", "").replace("\"cache_hit\":null", "\"cache_hit\":true");
-        assert!(facts(&cached)[0].timing.cached);
+        let id = "chatcmpl-1_cache_hit1795892834.3912773";
+        let cached = payload(id, "").replace("\"cache_hit\":null", "\"cache_hit\":true");
+        let facts_of =
+            |payload| facts(payload).into_iter().map(|fact| (fact.response_id, fact.timing.cached));
+        assert_eq!(facts_of(&cached).collect::<Vec<_>>(), [("chatcmpl-1".into(), true)]);
+        assert_eq!(facts_of(&payload(id, "")).collect::<Vec<_>>(), [(id.into(), false)]);
     }
 
     #[test]
