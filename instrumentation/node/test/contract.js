@@ -92,6 +92,19 @@ function afterComment(rest, { values, end }) {
   return after.subarray(end.length);
 }
 
+/** Fails if the collector did not get what the case says, or the stream has another id. */
+export function assertFact(contractCase, client, body, sent) {
+  const own = body.toString().replaceAll(/: llm-rum .*\n\n/g, "");
+  assertBytes(Buffer.from(own), bodyOf(contractCase));
+  const ids = [...body.toString().matchAll(/^: llm-rum (.*)$/gm)].map(([, values]) => JSON.parse(values).id);
+  if (!contractCase.fact || !client.comments) return assert.deepEqual({ sent, ids }, { sent: undefined, ids: [] });
+  const { id, source, ...fact } = sent;
+  assert.match(id, /^[A-Za-z0-9_-]{16,64}$/);
+  assert.equal(source, "llm-rum-server");
+  assert.deepEqual(fact, contractCase.fact);
+  assert.deepEqual(ids, [id, undefined].slice(0, ids.length));
+}
+
 function assertBytes(actual, expected) {
   if (Buffer.compare(actual, expected) === 0) return;
   // A difference of megabytes takes long to print.

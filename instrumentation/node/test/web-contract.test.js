@@ -1,10 +1,12 @@
 // The contract for handlers that return a web `Response`.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { mock, test } from "node:test";
 
-import { mark, withLlmRum } from "llm-rum-server";
-import { assertBody, bytesOf, contract, requestOf, responseOf, withCuts } from "./contract.js";
+import { mark, sendTimingsTo, withLlmRum } from "llm-rum-server";
+import { assertBody, assertFact, bytesOf, contract, requestOf, responseOf, withCuts } from "./contract.js";
 
 /** The clock of a case. */
 let nowMs = 0;
@@ -18,6 +20,35 @@ for (const contractCase of contract.cases)
     const other = contract.clients.find((client) => !client.comments);
     for (const cutCase of cut) for (const client of [browser, other]) await run(cutCase, client);
   });
+
+test("web: the collector gets the facts of the contract", async (t) => {
+  const facts = [];
+  const collector = createServer(async (request, response) => {
+    facts.push(...JSON.parse(Buffer.concat(await request.toArray()).toString()).facts);
+    response.end("{}", () => collector.emit("facts"));
+  });
+  await once(collector.listen({ host: "127.0.0.1", port: 0 }), "listening");
+  t.after(() => collector.close());
+  sendTimingsTo({ collector: `http://127.0.0.1:${collector.address().port}` });
+  t.after(() => sendTimingsTo(undefined));
+  const runs = [];
+  for (const contractCase of contract.fact_cases)
+    for (const client of contract.clients)
+      runs.push({ contractCase, client, body: Buffer.concat(await received(contractCase, client)) });
+  const hasFact = ({ contractCase, client }) => contractCase.fact && client.comments;
+  const count = runs.filter(hasFact).length;
+  while (facts.length < count) await once(collector, "facts");
+  assert.equal(facts.length, count);
+  for (const it of runs) assertFact(it.contractCase, it.client, it.body, hasFact(it) ? facts.shift() : undefined);
+});
+
+/** What a client gets of a case with a collector. */
+async function received(contractCase, client) {
+  nowMs = 0;
+  const app = appOf(contractCase);
+  const request = new Request("https://app.example/chat", requestOf(contractCase, client));
+  return read(await withLlmRum(app.handler)(request), contractCase, app);
+}
 
 async function run(contractCase, client) {
   nowMs = 0;

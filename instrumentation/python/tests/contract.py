@@ -12,6 +12,7 @@ from typing import Any, Iterator, Optional
 CONTRACT = json.loads((Path(__file__).parents[2] / "contract.json").read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = CONTRACT["cases"]
 CLIENTS: list[dict[str, Any]] = CONTRACT["clients"]
+FACT_CASES: list[dict[str, Any]] = CONTRACT["fact_cases"]
 
 
 @dataclass
@@ -120,6 +121,21 @@ def check(case: dict[str, Any], client: dict[str, Any], sent: list[Step], result
         expected.check(result.body, sent)
     fails = any(step.fails for step in sent)
     assert isinstance(result.error, AppFailure) if fails else result.error is None
+
+
+def check_fact(case: dict[str, Any], client: dict[str, Any], result: Result, facts: list[dict[str, Any]]) -> None:
+    """Fails if the collector did not get what the contract says, or the stream has another id."""
+    comments = [json.loads(it) for it in re.findall(rb"^: llm-rum (.*)$", result.body, re.MULTILINE)]
+    assert re.sub(rb": llm-rum .*\n\n", b"", result.body) == b"".join(step.send or b"" for step in steps(case))
+    if "fact" not in case or not client["comments"]:
+        assert (facts, comments) == ([], [])
+        return
+    [fact] = facts
+    server_id = fact.pop("id")
+    assert re.fullmatch("[A-Za-z0-9_-]{16,64}", server_id)
+    assert fact.pop("source") == "llm-rum-python"
+    assert fact == case["fact"]
+    assert [comment.get("id") for comment in comments] == [server_id, None][: len(comments)]
 
 
 class _Expected:

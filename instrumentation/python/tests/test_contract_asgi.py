@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import pytest
 from contract import CASES, CLIENTS, AppFailure, Clock, Result, Step, check, cuts, method, response, steps
-from llm_rum import Middleware, mark
+from llm_rum import Middleware, Push, mark
 from llm_rum.asgi import Message
 
 CUT_CASES = [case for case in CASES if case.get("cut_at_every_byte")]
@@ -59,11 +59,13 @@ def test_cancellation_reaches_the_source(client: dict[str, Any]) -> None:
     assert asyncio.run(scenario()) < LONGEST_CANCELLATION_SECONDS
 
 
-def run(case: dict[str, Any], client: dict[str, Any], sent: list[Step]) -> Result:
-    return asyncio.run(exchange(case, client, sent))
+def run(case: dict[str, Any], client: dict[str, Any], sent: list[Step], push: Optional[Push] = None) -> Result:
+    return asyncio.run(exchange(case, client, sent, push))
 
 
-async def exchange(case: dict[str, Any], client: dict[str, Any], sent: list[Step]) -> Result:
+async def exchange(
+    case: dict[str, Any], client: dict[str, Any], sent: list[Step], push: Optional[Push]
+) -> Result:
     """Runs an app that takes the steps. Each of its chunks must have been sent before it goes on."""
     clock, events = Clock(), asyncio.Queue[Message]()
     received: list[Message] = []
@@ -98,7 +100,7 @@ async def exchange(case: dict[str, Any], client: dict[str, Any], sent: list[Step
     events.put_nowait({"type": "http.request", "body": b"", "more_body": False})
     error = None
     try:
-        await call(Middleware(app, clock=clock), case, client, events, send)
+        await call(Middleware(app, clock=clock, push=push), case, client, events, send)
     except AppFailure as failure:
         error = failure
     start, *bodies = received

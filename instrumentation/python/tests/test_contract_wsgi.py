@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 import pytest
 from contract import CASES, CLIENTS, AppFailure, Clock, Result, Step, check, cuts, method, response, steps
-from llm_rum import WsgiMiddleware, mark
+from llm_rum import Push, WsgiMiddleware, mark
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda it: it["name"])
@@ -24,7 +24,7 @@ def test_any_cut_gives_the_same_body(case: dict[str, Any]) -> None:
         check(case, CLIENTS[0], sent, run(case, CLIENTS[0], sent))
 
 
-def run(case: dict[str, Any], client: dict[str, Any], sent: list[Step]) -> Result:
+def run(case: dict[str, Any], client: dict[str, Any], sent: list[Step], push: Optional[Push] = None) -> Result:
     clock = Clock()
     starts: list[tuple[str, list[tuple[str, str]]]] = []
     closed: list[float] = []
@@ -55,7 +55,7 @@ def run(case: dict[str, Any], client: dict[str, Any], sent: list[Step]) -> Resul
 
     environ = {"REQUEST_METHOD": method(case, client)}
     environ.update({"HTTP_" + name.upper().replace("-", "_"): it for name, it in client["headers"].items()})
-    result = WsgiMiddleware(app, clock=clock)(environ, start_response)
+    result = WsgiMiddleware(app, clock=clock, push=push)(environ, start_response)
     chunks: list[bytes] = []
     error = None
     stays = len(sent) - any(step.client_leaves for step in sent)

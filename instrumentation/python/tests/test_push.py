@@ -9,12 +9,14 @@ import re
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
-from contract import Clock
+from contract import CLIENTS, FACT_CASES, Clock, Result, check_fact, steps
 from llm_rum import Middleware, Push, WsgiMiddleware, mark
 from llm_rum.push import from_environment
+from test_contract_asgi import run as run_asgi
+from test_contract_wsgi import run as run_wsgi
 
 BROWSER = [(b"sec-fetch-site", b"same-origin")]
 TEXT = b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n'
@@ -115,6 +117,21 @@ def test_a_fact_has_the_id_of_the_comment(collector: Collector) -> None:
 def test_a_fact_says_how_the_stream_ended(collector: Collector, how: str, ended: str) -> None:
     stream(Push(collector.url), BROWSER, how)
     assert collector.fact()["ended"] == ended
+
+
+@pytest.mark.parametrize("run", [run_asgi, run_wsgi], ids=["asgi", "wsgi"])
+def test_the_collector_gets_the_facts_of_the_contract(collector: Collector, run: Callable[..., Result]) -> None:
+    push = from_environment({"LLM_RUM_COLLECTOR": collector.url})
+    runs = [(case, client, run(case, client, steps(case), push)) for case in FACT_CASES for client in CLIENTS]
+    expected = sum("fact" in case and client["comments"] for case, client, _ in runs)
+    facts: list[dict[str, Any]] = []
+    while len(facts) < expected:
+        facts += collector.requests.get(timeout=30)[2]["facts"]
+    assert len(facts) == expected
+    for case, client, result in runs:
+        own = facts[:1] if "fact" in case and client["comments"] else []
+        facts = facts[len(own) :]
+        check_fact(case, client, result, own)
 
 
 def test_other_clients_get_no_id_and_send_no_fact(collector: Collector) -> None:

@@ -102,6 +102,37 @@ pub(super) fn check(case: &Value, client: &Value, sent: &[Step], received: &Rece
     }
 }
 
+/// Fails if the body for the collector is not what the contract says, or the stream has another id.
+pub(super) fn check_fact(case: &Value, client: &Value, sent: &[Step], text: &str, body: &Value) {
+    let own: Vec<u8> = sent.iter().flat_map(|step| step.sent().to_vec()).collect();
+    let is_comment = |event: &&str| event.starts_with(": llm-rum ");
+    let (comments, rest): (Vec<_>, Vec<_>) = text.split_inclusive("\n\n").partition(is_comment);
+    assert_eq!(rest.concat().as_bytes(), own);
+    let ids = comments.iter().map(|comment| {
+        let values: Value = serde_json::from_str(comment.trim_start_matches(": llm-rum ")).unwrap();
+        values["id"].as_str().map(str::to_owned)
+    });
+    let ids: Vec<_> = ids.collect();
+    let facts = body["facts"].as_array().unwrap();
+    let Some(expected) = case.get("fact").filter(|_| client["comments"] == true) else {
+        assert_eq!((facts.len(), ids.len()), (0, 0));
+        return;
+    };
+    let [fact] = &facts[..] else { panic!("{facts:?}") };
+    let id = fact["id"].as_str().unwrap();
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    assert!((16..=64).contains(&id.len()) && id.bytes().all(is_allowed), "{id}");
+    assert_eq!(fact["source"], "llm-rum-tower");
+    let told = fact.as_object().unwrap().iter();
+    let told = told.filter(|(name, value)| !value.is_null() && *name != "id" && *name != "source");
+    let with_floats = |(name, value): (&String, &Value)| {
+        (name.clone(), value.as_f64().map_or_else(|| value.clone(), Value::from))
+    };
+    let expected: Value = expected.as_object().unwrap().iter().map(with_floats).collect();
+    assert_eq!(told.map(with_floats).collect::<Value>(), expected);
+    assert!(ids.iter().enumerate().all(|(at, own)| own.as_deref() == (at == 0).then_some(id)), "{ids:?}");
+}
+
 /// Names in lower case, with their values, sorted.
 pub(super) fn headers_of(object: &Value) -> Vec<(String, String)> {
     let header = |(name, value): (&String, &Value)| (name.to_lowercase(), value.as_str().unwrap().to_owned());

@@ -1,12 +1,19 @@
 //! Every case of the contract, for every client.
 
+use std::sync::{Arc, Mutex};
+
 use http::{Request, Response};
 use serde_json::Value;
 
-use super::case::{CONTRACT, check, cuts, default_headers, headers_of, list, steps};
-use super::scripted::{Received, Step, receive, respond};
+use super::case::{CONTRACT, check, check_fact, cuts, default_headers, headers_of, list, steps};
+use super::scripted::{Received, Step, clock, receive, respond_with};
+use crate::{LlmRumLayer, StreamEnd};
 
 fn run(case: &Value, client: &Value, sent: &[Step]) -> Received {
+    run_with(&LlmRumLayer::with_clock(clock), case, client, sent)
+}
+
+fn run_with(layer: &LlmRumLayer, case: &Value, client: &Value, sent: &[Step]) -> Received {
     let methods = [&case["request"]["method"], &client["method"]];
     let method = methods.into_iter().find_map(Value::as_str).unwrap_or("POST");
     let mut request = Request::builder().method(method).uri("/chat");
@@ -19,7 +26,7 @@ fn run(case: &Value, client: &Value, sent: &[Step]) -> Received {
     for (name, value) in given.get("headers").map_or_else(default_headers, headers_of) {
         response = response.header(name, value);
     }
-    receive(respond(request.body(()).unwrap(), response.body(()).unwrap(), sent), sent)
+    receive(respond_with(layer, request.body(()).unwrap(), response.body(()).unwrap(), sent), sent)
 }
 
 #[test]
@@ -48,4 +55,20 @@ fn any_cut_gives_the_same_body() {
         }
     }
     assert!(runs > 1_000, "{runs} cuts");
+}
+
+#[test]
+fn the_app_hears_the_facts_of_the_contract() {
+    for case in list(&CONTRACT, "fact_cases") {
+        for client in list(&CONTRACT, "clients") {
+            println!("{} {}", case["name"], client["name"]);
+            let ends = Arc::new(Mutex::new(Vec::new()));
+            let heard = ends.clone();
+            let layer = LlmRumLayer::with_clock(clock).on_end(move |end| heard.lock().unwrap().push(end));
+            let sent = steps(case);
+            let received = run_with(&layer, case, client, &sent);
+            let body = StreamEnd::json_of(&std::mem::take(&mut *ends.lock().unwrap()));
+            check_fact(case, client, &sent, &received.text(), &serde_json::from_str(&body).unwrap());
+        }
+    }
 }

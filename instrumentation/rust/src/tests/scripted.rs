@@ -166,6 +166,15 @@ pub(super) fn respond_by(
     head: Response<()>,
     steps: &[Step],
 ) -> Response<CommentedBody<Script>> {
+    respond_with(&LlmRumLayer::with_clock(clock), request, head, steps)
+}
+
+pub(super) fn respond_with(
+    layer: &LlmRumLayer,
+    request: Request<()>,
+    head: Response<()>,
+    steps: &[Step],
+) -> Response<CommentedBody<Script>> {
     NOW_MS.set(0.0);
     let head = std::sync::Mutex::new(Some(head));
     let app = service_fn(|_| {
@@ -173,7 +182,7 @@ pub(super) fn respond_by(
         let head = head.lock().unwrap().take().expect("one request");
         std::future::ready(Ok::<_, Infallible>(head.map(|()| body)))
     });
-    let response = LlmRumLayer::with_clock(clock).layer(app).call(request);
+    let response = layer.layer(app).call(request);
     match pin!(response).poll(&mut context()) {
         Poll::Ready(Ok(response)) => response,
         Poll::Pending => panic!("the app responds at once"),
