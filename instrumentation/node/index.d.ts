@@ -7,6 +7,11 @@ export interface Marks {
   queue_ms?: number;
   /** Tokens that the model generated. Known at the end; the last comment takes it. */
   output_tokens?: number;
+  /**
+   * Tokens of `output_tokens` that the model generated after the client had left. Only the collector gets it. Mark it
+   * once, also after the response is over.
+   */
+  tokens_after_gone?: number;
 }
 
 /**

@@ -2,7 +2,14 @@
 
 import { AsyncLocalStorage } from "#async-local-storage";
 
-/** @typedef {{ queue_ms?: number, output_tokens?: number }} Marks */
+/**
+ * @typedef {object} Marks
+ * @property {number} [queue_ms]
+ * @property {number} [output_tokens]
+ * @property {number} [tokens_after_gone] Only for the collector.
+ * @property {() => void} [onLate] Called once when the app counts what came after its client had left, if the fact was
+ *   sent without it.
+ */
 /**
  * @typedef {object} Shared
  * @property {import("node:async_hooks").AsyncLocalStorage<Marks>} [current]
@@ -27,9 +34,18 @@ const shared = (/** @type {any} */ (globalThis)[Symbol.for("llm-rum-server")] ??
 export function mark(values, request) {
   const marks = request ? shared.byRequest.get(request) : shared.current?.getStore();
   if (!marks) return;
-  const { queue_ms, output_tokens } = values ?? {};
+  const { queue_ms, output_tokens, tokens_after_gone } = values ?? {};
   if (isAmount(queue_ms)) marks.queue_ms = queue_ms;
-  if (isAmount(output_tokens) && Number.isInteger(output_tokens)) marks.output_tokens = output_tokens;
+  if (isCount(output_tokens)) marks.output_tokens = output_tokens;
+  if (!isCount(tokens_after_gone)) return;
+  marks.tokens_after_gone = tokens_after_gone;
+  marks.onLate?.();
+  marks.onLate = undefined;
+}
+
+/** @param {unknown} value @returns {value is number} */
+function isCount(value) {
+  return isAmount(value) && Number.isInteger(value);
 }
 
 /** @param {unknown} value @returns {value is number} */

@@ -19,7 +19,8 @@ export class StreamFact {
   }
 
   /**
-   * Sends it, once.
+   * Sends it, once. If the client left, it is sent once more when the app has counted the tokens after that: the
+   * collector keeps the fact that has more values.
    * @param {Ended} ended
    * @param {import("./comment-writer.js").CommentWriter} comments
    * @param {import("./marks.js").Marks} marks
@@ -29,8 +30,8 @@ export class StreamFact {
     if (!this.#push || this.#isSent) return;
     this.#isSent = true;
     try {
-      const { queue_ms, output_tokens } = marks;
-      const sent = this.#push.send({
+      const push = this.#push;
+      const measured = {
         id: this.id,
         layer: "app",
         source: "llm-rum-server",
@@ -38,10 +39,15 @@ export class StreamFact {
         duration_ms: Math.round((performance.now() - this.#arrivedMs) * 1000) / 1000,
         ended,
         ...comments.times(),
-        queue_ms,
-        output_tokens,
-      });
+      };
+      const isGone = ended === "client_gone";
+      const send = () => {
+        const { queue_ms, output_tokens, tokens_after_gone } = marks;
+        return push.send({ ...measured, queue_ms, output_tokens, ...(isGone && { tokens_after_gone }) });
+      };
+      const sent = send();
       waitUntil?.(sent);
+      if (isGone && marks.tokens_after_gone === undefined) marks.onLate = send;
     } catch (error) {
       logFault(error);
     }

@@ -101,6 +101,32 @@ test("a client that leaves and an app that fails are told", async () => {
   assert.equal((await nextFact()).ended, "error");
 });
 
+test("tokens after the client left follow in a second fact", async () => {
+  sendTimingsTo({ collector: url });
+  const asked = webRequest();
+  const handler = withLlmRum(() => new Response(streamOf([TEXT, TEXT]), { headers: STREAM }));
+  const reader = handler(asked).body.getReader();
+  await reader.read();
+  await reader.cancel();
+  const first = await nextFact();
+  assert.deepEqual([first.ended, first.output_tokens], ["client_gone", undefined]);
+  mark({ tokens_after_gone: -1 }, asked);
+  mark({ output_tokens: 40, tokens_after_gone: 31 }, asked);
+  mark({ output_tokens: 40, tokens_after_gone: 32 }, asked);
+  assert.deepEqual(await nextFact(), { ...first, output_tokens: 40, tokens_after_gone: 31 });
+});
+
+test("tokens after gone are absent from a whole stream", async () => {
+  sendTimingsTo({ collector: url });
+  const handler = withLlmRum(() => {
+    mark({ output_tokens: 3, tokens_after_gone: 0 });
+    return new Response(streamOf([TEXT, "data: [DONE]\n\n"]), { headers: STREAM });
+  });
+  assert.doesNotMatch(await handler(webRequest()).text(), /tokens_after_gone/);
+  const { ended, output_tokens, tokens_after_gone } = await nextFact();
+  assert.deepEqual([ended, output_tokens, tokens_after_gone], ["complete", 3, undefined]);
+});
+
 test("a response of Node is sent when it is over", async () => {
   sendTimingsTo({ collector: url });
   const middleware = expressMiddleware();

@@ -22,7 +22,7 @@ export default { fetch: withLlmRum(hono.fetch) };
 express().use(expressMiddleware());
 fastify().register(fastifyPlugin);
 
-const marks: Marks = { output_tokens: 431 };
+const marks: Marks = { output_tokens: 431, tokens_after_gone: 31 };
 mark(marks);
 // @ts-expect-error: a name that does not exist
 mark({ ttft_ms: 1 });

@@ -105,5 +105,5 @@ def test_the_vllm_option_names_a_class(path: Path) -> None:
 
 
 def test_marks_in_the_readme_are_valid() -> None:
-    (code,) = snippets(README, "python", "llm_rum.mark")
-    run(code)
+    for code in snippets(README, "python", "llm_rum.mark"):
+        run("import llm_rum\n" + code)

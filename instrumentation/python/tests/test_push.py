@@ -134,6 +134,51 @@ def test_the_collector_gets_the_facts_of_the_contract(collector: Collector, run:
         check_fact(case, client, result, own)
 
 
+def test_tokens_after_the_client_left_follow_in_a_second_fact(collector: Collector) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        kind = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": kind})
+        await send({"type": "http.response.body", "body": TEXT, "more_body": True})
+        asyncio.get_running_loop().call_soon(read_on)
+        raise asyncio.CancelledError
+
+    def read_on() -> None:
+        """What the app does with the rest of its upstream, in the context of the request."""
+        sent.append(collector.fact())
+        mark(output_tokens=40, tokens_after_gone=-1)
+        mark(output_tokens=40, tokens_after_gone=31)
+        mark(output_tokens=40, tokens_after_gone=32)
+
+    async def serve() -> None:
+        request = {"type": "http", "method": "POST", "headers": BROWSER}
+        with pytest.raises(asyncio.CancelledError):
+            await Middleware(app, push=Push(collector.url))(request, None, take)  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+
+    async def take(message: Any) -> None:
+        pass
+
+    sent: list[dict[str, Any]] = []
+    asyncio.run(serve())
+    assert collector.fact() == {**sent[0], "output_tokens": 40, "tokens_after_gone": 31}
+    assert (sent[0]["ended"], sent[0].get("output_tokens")) == ("client_gone", None)
+
+
+def test_tokens_after_gone_are_absent_from_a_whole_stream(collector: Collector) -> None:
+    def app(environ: Any, start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        yield TEXT
+        mark(output_tokens=3, tokens_after_gone=0)
+        yield b"data: [DONE]\n\n"
+
+    environ = {"REQUEST_METHOD": "POST", "HTTP_ORIGIN": "https://chat.example"}
+    body: Any = WsgiMiddleware(app, push=Push(collector.url))(environ, lambda *_: None)  # type: ignore[arg-type]
+    assert b"tokens_after_gone" not in b"".join(body)
+    body.close()
+    fact = collector.fact()
+    assert (fact["ended"], fact["output_tokens"], "tokens_after_gone" in fact) == ("complete", 3, False)
+
+
 def test_other_clients_get_no_id_and_send_no_fact(collector: Collector) -> None:
     push = Push(collector.url)
     assert stream(push, [], "complete") == TEXT + TEXT + b"data: [DONE]\n\n"

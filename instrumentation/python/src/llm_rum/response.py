@@ -62,11 +62,13 @@ class Response:
             return self._fail(b"")
 
     def send_fact(self, ended: str) -> None:
-        """Sends the fact of this response, once: how it ended, and its times."""
+        """Sends the fact of this response, once: how it ended, and its times. If the client left, it is sent once more
+        when the app has counted the tokens after that: the collector keeps the fact that has more values."""
         if self._push is None or self._writer is None or not self._id:
             return
         server_id, self._id = self._id, ""
         try:
+            push, marks = self._push, self.marks
             fact = {
                 "id": server_id,
                 "layer": "app",
@@ -75,9 +77,13 @@ class Response:
                 "duration_ms": round((self._clock() - self._arrival) * 1000, 3),
                 "ended": ended,
                 **self._writer.times(),
-                **self.marks.latest,
             }
-            self._push.send(fact)
+            marked = dict(marks.latest)
+            if ended != "client_gone":
+                marked.pop("tokens_after_gone", None)
+            elif "tokens_after_gone" not in marked:
+                marks.on_late = lambda: push.send({**fact, **marks.latest})
+            push.send({**fact, **marked})
         except Exception:
             log_once("no timing of a stream because of a fault in llm_rum", is_exception=True)
 
