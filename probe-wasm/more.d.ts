@@ -25,8 +25,8 @@ export interface Sockets {
   /** Accepts the address of such a socket. */
   isStream: (url: string) => boolean;
   /**
-   * Accepts the sent texts that ask for a stream. If a stream is open, it ends there. Default: each text that is sent
-   * while no stream is open. Set it if the app sends anything else, such as a ping or a stop.
+   * Accepts the sent texts that ask for a stream. If a stream is open, it ends there. Default: texts with words of a
+   * user, by the rules of `docs/sockets.md`; then several streams may be open.
    */
   asks?: (sent: string) => boolean;
   /** Accepts the texts that end a stream. Default: those with the end marker of a known format. */
@@ -34,8 +34,9 @@ export interface Sockets {
 }
 
 /**
- * Watches streams over `WebSocket`. A sent text that asks begins a stream, each text that comes is an event of it, and
- * its end marker ends it. Binary frames are ignored. Such a stream has no status and no headers.
+ * Watches streams over `WebSocket`, and over the long polling of Engine.IO. A sent text that asks begins a stream, and so
+ * does a request with `fetch` that names the id of the socket. Texts that come are its events, also in packets of
+ * socket.io. Binary frames are ignored. Such a stream has no status and no headers.
  */
 export function webSocket(options: Sockets): Extension;
 

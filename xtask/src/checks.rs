@@ -83,7 +83,9 @@ pub(crate) fn test(root: &Path) -> Result<()> {
                 .args(["--no-fail-fast", "--", "--test-threads=1", "--show-output"]),
         );
     }
-    println!("left out: LiteLLM, OpenTelemetry packages, FastAPI and Next.js: `cargo xtask test-products`");
+    println!(
+        "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, FastAPI, Next.js: `cargo xtask test-products`"
+    );
     checks.close()
 }
 
@@ -94,6 +96,7 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
         ("OpenTelemetry", "test_opentelemetry.py", tools::opentelemetry_packages(root)?),
         ("LiteLLM", "test_litellm.py", tools::litellm_packages(root)?),
         ("Gradio", "test_gradio.py", tools::gradio_packages(root)?),
+        ("Chainlit", "test_chainlit.py", tools::chainlit_packages(root)?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
         ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
         ("Next.js from its page", "test_recipe_nextjs.py", tools::middleware_packages(root)?),

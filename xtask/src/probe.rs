@@ -304,7 +304,8 @@ const BESIDE_THE_FACADE: [&str; 2] =
 pub(crate) const EXTENSIONS: [(&str, &str, u64); 11] = [
     ("eventSource", "event-source.js", 1_150),
     ("xhr", "xhr.js", 1_550),
-    ("webSocket", "web-socket.js", 1_280),
+    // It reads which texts are questions, and follows several answers over two transports.
+    ("webSocket", "web-socket.js", 2_750),
     ("paint", "paint.js", 1_800),
     ("networkTiming", "network-timing.js", 1_300),
     ("failures", "failures.js", 900),

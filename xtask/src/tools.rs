@@ -135,6 +135,11 @@ pub(crate) fn gradio_packages(root: &Path) -> Result<PathBuf> {
     listed_packages(root, "tests/products/requirements-gradio.txt", "target/python-gradio")
 }
 
+/// Puts Chainlit under `target/python-chainlit`, unless it is there. Gives back the folder of its programs.
+pub(crate) fn chainlit_packages(root: &Path) -> Result<PathBuf> {
+    listed_packages(root, "tests/products/requirements-chainlit.txt", "target/python-chainlit")
+}
+
 /// Makes an environment of Python with the packages of a list. Gives back the folder of its programs.
 fn listed_packages(root: &Path, list: &str, folder: &str) -> Result<PathBuf> {
     let list = root.join(list);

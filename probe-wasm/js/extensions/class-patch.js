@@ -1,18 +1,20 @@
 // Watches the instances that a page or worker makes of one of its classes, and the calls of their methods, without a
 // change for the page.
 
-/** How to restore each class, by its name. */
+/** How to restore each class, by the purpose of those that watch it. */
 const undos = {};
-/** What gets the calls of an instance's methods. */
-const watchers = new WeakMap();
+/** What gets the calls of an instance's methods, by the same purpose: a later watcher serves earlier instances. */
+const watchersOf = {};
 
 /**
  * Replaces `self[name]` and its `methods` by proxies: statics, prototype, names, lengths and `instanceof` stay as they
  * are. `made(instance, time)` sees each instance first. It returns functions by the names of methods, which get the
- * arguments of each call before the method does. Of several that watch a class, the last does. Returns how to undo it.
+ * arguments of each call before the method does. Of several that watch a class for one purpose, the last does. Returns
+ * how to undo it.
  */
-export function watchClass({ guard }, name, methods, made) {
-  undos[name]?.();
+export function watchClass({ guard }, name, methods, made, purpose = name) {
+  undos[purpose]?.();
+  const watchers = (watchersOf[purpose] ??= new WeakMap());
   const native = self[name];
   const prototype = native?.prototype;
   if (!prototype) return () => {};
@@ -30,7 +32,7 @@ export function watchClass({ guard }, name, methods, made) {
     },
   });
   undo.push(put(prototype, "constructor", ours), put(self, name, ours), ...(home ? watchMethods(home) : []));
-  return (undos[name] = () => undo.splice(0).forEach((restore) => restore()));
+  return (undos[purpose] = () => undo.splice(0).forEach((restore) => restore()));
 
   function watch(instance, calls) {
     if (!calls) return;

@@ -1,128 +1,263 @@
-// Watches streams over WebSocket. Each text that the app sends while no stream is open asks for one, and each text that
-// comes is an event of it. A socket has no status, and a stream in it no end of its own: its end marker is its end, as
-// `ends` or the content shows it.
+// Watches answers over WebSocket, and over the long polling of Engine.IO. A text that the app sends asks for an answer,
+// and so does a request that names the id of the socket. Each open answer gets every message of its socket: the watcher
+// knows which are its own. `docs/sockets.md` has the rules.
 
+import { watchGestures } from "../page/gestures.js";
 import { END_MARKER, FIRST_TOKEN } from "../session/progress-flags.js";
-import { CANCELLED, CHUNK, CLOSED, FAILED, OPEN, READ } from "../tap/tap-events.js";
+import { STREAMS } from "../tap/content-types.js";
+import { ASKS } from "../tap/request-patterns.js";
+import { ASKED, CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ } from "../tap/tap-events.js";
 import { listen, watchClass } from "./class-patch.js";
+import { MAYBE, QUESTION, STOP, meaningOf } from "./socket-questions.js";
 import { createTaskCoalescer } from "./task-coalescer.js";
 
 /** What follows an end marker, such as a count of tokens, belongs to the stream for this long. */
 const AFTER_END_MS = 500;
+/** An answer whose text came is over when nothing has come for this long, and the app asks again. */
+const PAUSE_MS = 2000;
+/** The same, without another question. */
+const SILENCE_MS = 60_000;
 
 /** How much all sockets together may buffer until the probe can read; each event counts as 512. */
 const BUFFER_LENGTH = 500_000;
+/** Of a question this much is looked at, at each end. */
+const EDGE_CHARS = 8192;
+/** Messages that are kept while a request may ask for them. */
+const MAX_KEPT = 100;
+
+const ENGINE_IO = /[?&]EIO=\d/;
+const POLLING = /[?&]transport=polling/;
+/** The id of a socket in a handshake of Engine.IO or socket.io. */
+const SOCKET_ID = /(?:^|\x1e)(?:0|40[^{]*)\{"sid":"([^"]+)"/g;
+const MAX_SOCKET_IDS = 8;
 
 /**
  * Watches the sockets whose address `isStream` accepts. `asks` accepts the sent texts that ask for a stream (default:
- * each while none is open), and `ends` the texts that end one.
+ * by their form), and `ends` the texts that end one.
  */
 export const webSocket = ({ isStream, asks, ends = () => false }) => (core) => {
-  const watching = new WeakMap();
-  const app = { asks, ends, space: BUFFER_LENGTH };
-  const undo = watchClass(
-    core,
-    "WebSocket",
-    ["send", "close"],
-    (socket) => core.attempt(() => isStream(socket.url)) && watchSocket(core, socket, app, watching),
-  );
+  const app = { asks, ends, space: BUFFER_LENGTH, watching: new WeakMap(), gestureBefore: () => {}, sockets: 0 };
+  /** Connections of Engine.IO by host and path: one goes on over another transport. */
+  const connections = new Map();
+  const undos = [
+    watchClass(
+      core,
+      "WebSocket",
+      ["send", "close"],
+      (socket) => accepts(socket.url) && watchSocket(core, socket, connectionOf(socket.url)),
+    ),
+    watchClass(
+      core,
+      "XMLHttpRequest",
+      ["open", "send"],
+      (request) => watchPolling(core, request, (url) => accepts(url) && connectionOf(url)),
+      "polling",
+    ),
+  ];
+  if (typeof window != "undefined" && window.addEventListener)
+    app.gestureBefore = watchGestures((target, type, listener) => {
+      target.addEventListener(type, listener, true);
+      undos.push(() => target.removeEventListener(type, listener, true));
+    });
   return {
     stop() {
       app.space = 0;
-      undo();
+      undos.splice(0).forEach((undo) => undo());
     },
-    onEvent: (stream, event) => watching.get(stream)?.(event),
+    onRequest(stream, input, init) {
+      const body = init?.body;
+      if (typeof body != "string" || !ASKS.test(body)) return;
+      const named = [...connections.values()].find((connection) => connection.isNamedBy(body));
+      named?.onRequest(stream, body);
+    },
+    onEvent: (stream, event, value) => app.watching.get(stream)?.(event, value),
   };
+
+  function accepts(url) {
+    return core.attempt(() => isStream(url));
+  }
+
+  function connectionOf(url) {
+    if (!ENGINE_IO.test(url)) return connect(core, url, false, app);
+    const { host, pathname } = new URL(url);
+    const known = connections.get(host + pathname) ?? connect(core, url, true, app);
+    connections.set(host + pathname, known);
+    return known;
+  }
 };
 
-function watchSocket(core, socket, app, watching) {
+function watchSocket(core, socket, connection) {
+  listen(core, socket, "message", ({ data }) => typeof data == "string" && connection.onMessage(data));
+  listen(core, socket, "error", () => connection.endAll(FAILED));
+  listen(core, socket, "close", ({ wasClean }) => connection.endAll(wasClean ? CLOSED : FAILED));
+  return {
+    send: ([data]) => socket.readyState == socket.OPEN && typeof data == "string" && connection.onSend(data),
+    close: () => connection.endAll(CANCELLED),
+  };
+}
+
+/** A request of Engine.IO: its body has packets of the app, and its response has packets of the server. */
+function watchPolling(core, request, connectionOf) {
+  let connection;
+  listen(core, request, "load", () => {
+    if (connection && /^(text)?$/.test(request.responseType)) connection.onMessage(request.responseText);
+  });
+  return {
+    open([, url]) {
+      url = new URL(url, location.href).href;
+      connection = ENGINE_IO.test(url) && POLLING.test(url) && connectionOf(url);
+    },
+    send([body]) {
+      if (connection && typeof body == "string") for (const packet of body.split("\x1e")) connection.onSend(packet);
+    },
+  };
+}
+
+/** The answers over one socket, the oldest first. */
+function connect(core, url, engineIo, app) {
   const { emit, guard, attempt } = core;
-  let stream, timer, lastTextAt;
+  const number = ++app.sockets;
+  const answers = new Set();
+  const ids = [];
+  let timer, askedAt;
+  /** Messages since a request that may ask for them, while there is one. */
+  let kept;
   /** Jobs of the time before the probe can read: only the content of earlier streams shows whose they are. */
   let pending;
 
   const task = createTaskCoalescer((text, time) => inTurn(() => chunk(text, time), text.length));
-  listen(core, socket, "message", ({ data }) => typeof data == "string" && stream && onText(data));
-  listen(core, socket, "error", () => endInTurn(FAILED));
-  listen(core, socket, "close", ({ wasClean }) => endInTurn(wasClean ? CLOSED : FAILED));
-  return {
-    send: ([data]) => socket.readyState == socket.OPEN && onSend(data),
-    close: () => endInTurn(CANCELLED),
-  };
+  return { onMessage, onSend, onRequest, endAll, isNamedBy: (text) => ids.some((id) => text.includes(id)) };
 
-  function onSend(data) {
-    if (typeof data != "string" || (app.asks && !attempt(() => app.asks(data)))) return;
-    const time = performance.now();
-    task.flush();
-    // A stream that was dropped takes no later one with it.
-    if (stream?.overflowed_) stream = pending = undefined;
-    inTurn(() => ask(time));
-  }
-
-  function onText(data) {
-    task.put(`data: ${data.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`, stream.seen & FIRST_TOKEN);
-    if (attempt(() => app.ends(data))) {
+  function onMessage(text) {
+    if (engineIo) ids.unshift(...Array.from(text.matchAll(SOCKET_ID), ([, id]) => id));
+    ids.length = Math.min(ids.length, MAX_SOCKET_IDS);
+    const part = `data: ${text.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`;
+    if (kept?.length < MAX_KEPT) kept.push([part, performance.now()]);
+    if (!answers.size) return;
+    task.put(part, [...answers].every(({ stream }) => stream.seen & FIRST_TOKEN));
+    if (attempt(() => app.ends(text))) {
       task.flush();
-      inTurn(close);
+      inTurn(() => end(answers.values().next().value, CLOSED));
     }
   }
 
-  function endInTurn(event) {
+  function onSend(text) {
+    const { asks } = app;
+    const meaning = asks ? attempt(() => asks(text)) && QUESTION : meaningOf(text, engineIo);
+    if (!meaning) return;
     const time = performance.now();
     task.flush();
-    inTurn(() => end(event, time));
+    // A stream that was dropped takes no later one with it.
+    for (const answer of answers) if (answer.stream.overflowed_) answers.delete(answer);
+    if (!answers.size) pending = undefined;
+    const gesture = app.gestureBefore(time);
+    inTurn(() => (meaning == STOP ? endAllNow(CANCELLED, time) : ask(text, time, meaning == MAYBE, gesture)));
+  }
+
+  function ask(text, time, mayBe, gesture) {
+    closeOver(time, PAUSE_MS);
+    // Where the app says which texts ask, no more comes of what it has asked before.
+    if (app.asks) for (const answer of answers) end(answer, answer.lastAt ? CLOSED : CANCELLED, answer.lastAt ?? time);
+    const isNewGesture = gesture !== undefined && !(gesture <= askedAt);
+    if (!isNewGesture && (mayBe || answers.size)) return;
+    open(text, time);
+  }
+
+  function open(text, time, model) {
+    askedAt = time;
+    const stream = { time, url, model };
+    const answer = { stream };
+    answers.add(answer);
+    app.watching.set(stream, (event) => onEvent(answer, event));
+    pending = [];
+    emit(stream, OPEN, undefined, time);
+    const edges = text.length > 2 * EDGE_CHARS ? `${text.slice(0, EDGE_CHARS)}\n${text.slice(-EDGE_CHARS)}` : text;
+    const question = new TextEncoder().encode(edges);
+    emit(stream, ASKED, { number, engineIo, question, length: question.length }, time);
+    emit(stream, READ, undefined, time);
+  }
+
+  /** A request that names this socket: if it is answered by JSON, the stream comes over the socket. */
+  function onRequest(request, body) {
+    kept ??= [];
+    app.watching.set(request, (event, response) => {
+      if (event == OPEN || event == READ || !kept) return;
+      const messages = kept;
+      kept = undefined;
+      if (event != HEADERS || response.status >= 400 || STREAMS.test(response.headers.get("content-type"))) return;
+      emit(request, FORGET);
+      inTurn(() => {
+        open(body, request.time, request.model);
+        for (const [part, time] of messages) inTurn(() => chunk(part, time), part.length);
+      });
+    });
   }
 
   /** Runs the job at once, or in its turn when the first stream can be read. One that does not fit drops the stream. */
   function inTurn(job, length = 0) {
     if (!pending) return job();
+    const [{ stream }] = answers;
     stream.overflowed_ ||= (app.space -= 512 + length) < 0;
     if (stream.overflowed_) pending.length = 0;
     else pending.push(job);
   }
 
-  function ask(time) {
-    // A stream that has had its end marker waits no longer for what may follow.
-    if (timer) close();
-    // Where the app says which texts ask, no more comes of what it has asked before.
-    if (app.asks) end(lastTextAt ? CLOSED : CANCELLED, lastTextAt ?? time);
-    if (stream) return;
-    stream = { time, url: socket.url };
-    lastTextAt = undefined;
-    watching.set(stream, onEvent);
-    pending = [];
-    for (const event of [OPEN, READ]) emit(stream, event, undefined, time);
-  }
-
   function chunk(text, time) {
-    if (timer && time - lastTextAt > AFTER_END_MS) close();
-    lastTextAt = time;
-    if (stream) emit(stream, CHUNK, new TextEncoder().encode(text), time);
+    closeOver(time);
+    const bytes = new TextEncoder().encode(text);
+    for (const answer of answers) {
+      answer.lastAt = time;
+      emit(answer.stream, CHUNK, bytes, time);
+    }
+    checkLater();
   }
 
-  function onEvent(event) {
+  function checkLater() {
+    if (answers.size) timer ??= setTimeout(() => guard(check), AFTER_END_MS);
+  }
+
+  function onEvent(answer, event) {
     if (event == OPEN) {
       const jobs = pending ?? [];
       pending = undefined;
       for (const job of jobs) job();
-    } else if (event == CHUNK && stream.seen & END_MARKER) {
-      clearTimeout(timer);
-      timer = setTimeout(() => guard(closeLate), AFTER_END_MS);
+    } else if (event == CHUNK) noteEnd(answer);
+  }
+
+  function noteEnd(answer) {
+    answer.overAt = answer.stream.seen & END_MARKER ? (answer.overAt ?? answer.lastAt) : undefined;
+  }
+
+  /** Ends the answers that wait no longer for what may follow, and with `pauseMs` those that have paused that long. */
+  function closeOver(time, pauseMs = SILENCE_MS) {
+    for (const answer of answers) {
+      const { overAt, lastAt, stream } = answer;
+      const isAskedAgain = pauseMs < SILENCE_MS && overAt !== undefined;
+      const isSilent = stream.seen & FIRST_TOKEN && time - lastAt > pauseMs;
+      if (isAskedAgain || time - overAt > AFTER_END_MS || isSilent) end(answer, CLOSED);
     }
   }
 
-  function closeLate() {
+  /** The full watcher may have read an end in hindsight, which no event shows. */
+  function check() {
+    timer = undefined;
     task.flush();
-    close();
+    for (const answer of answers) noteEnd(answer);
+    closeOver(performance.now());
+    checkLater();
   }
 
-  function close() {
-    end(CLOSED, lastTextAt);
+  function endAll(event) {
+    const time = performance.now();
+    task.flush();
+    inTurn(() => endAllNow(event, time));
   }
 
-  function end(event, time) {
-    clearTimeout(timer);
-    if (stream) emit(stream, event, undefined, time);
-    stream = timer = undefined;
+  function endAllNow(event, time) {
+    for (const answer of answers) answer.overAt === undefined ? end(answer, event, time) : end(answer, CLOSED);
+  }
+
+  function end(answer, event, time = answer?.lastAt) {
+    if (answers.delete(answer)) emit(answer.stream, event, undefined, time);
   }
 }

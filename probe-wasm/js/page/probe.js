@@ -89,6 +89,7 @@ function createProbe(options) {
     const inspect = createRequestInspector((input, init) => attempt(() => isStream?.(input, init)));
     tap.inspect_ = (stream, ...args) => {
       stream.own_ = attempt(() => isBackground?.(...args)) ? { ...own, background: true } : own;
+      for (const { onRequest } of extensions) onRequest?.(stream, ...args);
       return inspect(stream, ...args) || extensions.some((extension) => extension.inspect?.(stream, ...args));
     };
     tap.sink_ = (...event) => {

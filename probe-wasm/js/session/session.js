@@ -2,7 +2,7 @@
 // callbacks and, in bodies of requests, to the collector.
 
 import { contentKindOf } from "../tap/content-types.js";
-import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
+import { ASKED, CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
 import { createChunkBatch } from "./chunk-batch.js";
 import * as ends from "./end-reasons.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
@@ -82,6 +82,8 @@ export class Session {
         return this.#end(stream, time, endReasonOf(stream, event, value));
       case WHOLE:
         return this.#readWhole(stream, time, value);
+      case ASKED:
+        return tell(stream, "socket", value.number, value.engineIo, value.question);
     }
     // It is no stream.
     this.#forget(stream);

@@ -21,3 +21,9 @@ export const CANCELLED = 6;
 export const WHOLE = 7;
 /** It turned out to be no stream: there is nothing to report. */
 export const FORGET = 8;
+
+/**
+ * Of a stream over a socket, after `OPEN`: the value has the `number` of the socket, whether its messages are packets of
+ * Engine.IO (`engineIo`), the bytes of the `question`, and their `length`.
+ */
+export const ASKED = 9;

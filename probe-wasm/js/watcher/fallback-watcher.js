@@ -25,6 +25,8 @@ export function createFallbackWatcher(wake, later) {
 
     format() {},
 
+    socket() {},
+
     headers(key, time, status) {
       const report = streams[key];
       report.status = status;

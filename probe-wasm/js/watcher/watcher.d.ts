@@ -6,6 +6,8 @@
 export interface Watcher {
   /** A request was made. `submit` is the time of the gesture that led to it, if there was one. */
   open(key: number, request: number, submit: number | undefined): void;
+  /** The stream answers a question over the socket with this number. Its chunks are all messages of that socket. */
+  socket(key: number, number: number, engineIo: boolean, question: Uint8Array): void;
   /** The response came. `contentKind` is a number of `tap/content-types.js`. */
   headers(key: number, time: number, status: number, contentKind: number): void;
   /** The app describes the stream's format, in JSON. It comes before the first bytes. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { CHUNK, HEADERS, OPEN, READ } from "../../js/tap/tap-events.js";
+import { ASKED, CHUNK, HEADERS, OPEN, READ } from "../../js/tap/tap-events.js";
 import { bufferInto } from "../../js/tap/early-buffer.js";
 
 class Source extends EventTarget {
@@ -115,5 +115,5 @@ test("the tag selects watched sockets and their requests", async () => {
   socket.send('{"type":"ping"}');
   assert.deepEqual(moments(), []);
   socket.send('{"prompt":1}');
-  assert.deepEqual(moments(), [OPEN, READ]);
+  assert.deepEqual(moments(), [OPEN, ASKED, READ]);
 });

@@ -3,16 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CANCELLED, CHUNK, CLOSED, OPEN } from "../../js/tap/tap-events.js";
+import { ASKED, CANCELLED, CHUNK, CLOSED, FORGET, HEADERS, OPEN, READ } from "../../js/tap/tap-events.js";
 import { bufferInto } from "../../js/tap/early-buffer.js";
-import { END_MARKER } from "../../js/session/progress-flags.js";
+import { END_MARKER, FIRST_TOKEN } from "../../js/session/progress-flags.js";
 import { webSocket } from "../../js/extensions/web-socket.js";
 
 class Socket extends EventTarget {
   static OPEN = 1;
   OPEN = 1;
   readyState = 1;
-  url = "wss://chat.example/socket";
   send() {}
   close() {}
 }
@@ -35,8 +34,11 @@ class Channel {
 }
 
 /** A page with one socket, a clock on which each time is a task of its own, and a probe that `load` brings. */
-function page(t, options) {
-  const self = { WebSocket: Socket };
+function page(t, options, url = "wss://chat.example/socket") {
+  class Addressed extends Socket {
+    url = url;
+  }
+  const self = { WebSocket: Addressed };
   Object.assign(globalThis, { self, MessageChannel: Channel });
   t.after(() => Object.assign(globalThis, { self: undefined, MessageChannel }));
   t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -52,8 +54,9 @@ function page(t, options) {
 
   /** Sets the progress of the stream, as the probe does. */
   function take(stream, moment, value, time) {
-    const text = value && new TextDecoder().decode(value);
+    const text = moment == CHUNK ? new TextDecoder().decode(value) : undefined;
     if (text?.includes("[DONE]")) stream.seen |= END_MARKER;
+    if (text?.includes("[TEXT]")) stream.seen |= FIRST_TOKEN;
     if (moment == OPEN) streams.push(stream);
     told.push([streams.indexOf(stream), moment, text?.trim(), time]);
     extension.onEvent(stream, moment);
@@ -61,6 +64,7 @@ function page(t, options) {
 
   return {
     told,
+    extension,
     stop: extension.stop,
     lost: () => buffered.filter(([stream, moment]) => stream.overflowed_ && moment == OPEN).length,
     at(time) {
@@ -188,14 +192,112 @@ test("a stream without messages has no text of the one before", (t) => {
     chat.at(time);
     chat.ask();
   }
-  assert.deepEqual(chat.told.at(-3), [2, CANCELLED, undefined, 4000]);
+  assert.deepEqual(chat.told.at(-4), [2, CANCELLED, undefined, 4000]);
 });
 
 test("without `asks`, a send during a stream starts no new stream", (t) => {
   const chat = page(t);
   chat.load();
-  askAgain(chat, true);
+  chat.ask();
+  chat.say("one");
+  chat.ask("another question");
   assert.equal(chat.toldOf(OPEN).length, 1);
+});
+
+test("a question after a pause starts a new stream", (t) => {
+  const chat = page(t);
+  chat.load();
+  chat.at(10);
+  chat.ask();
+  chat.at(20);
+  chat.say("one [TEXT]");
+  chat.at(3000);
+  chat.ask();
+  assert.deepEqual(chat.toldOf(CLOSED), [[0, CLOSED, undefined, 20]]);
+  assert.equal(chat.toldOf(OPEN).length, 2);
+});
+
+/** Texts that apps send, with the moments that each brings after a first question. */
+const SENT = {
+  '{"type":"ping"}': [],
+  '{"type":"presence","user":"Ann Lee"}': [],
+  '{"type":"session.update","session":{"instructions":"You are kind."}}': [],
+  '{"type":"response.cancel"}': [CANCELLED],
+  stop: [CANCELLED],
+};
+for (const [text, moments] of Object.entries(SENT))
+  test(`what an app sends beside questions: ${text.slice(0, 30)}`, (t) => {
+    const chat = page(t);
+    chat.load();
+    chat.ask(text);
+    assert.deepEqual(chat.told, []);
+    chat.ask('{"prompt":"moon"}');
+    chat.told.length = 0;
+    chat.ask(text);
+    assert.deepEqual(chat.told.map(([, moment]) => moment), moments);
+  });
+
+test("over socket.io, packets with words are questions", (t) => {
+  const chat = page(t, {}, "wss://chat.example/socket.io/?EIO=4&transport=websocket");
+  chat.load();
+  for (const text of ["2probe", "5", "3", '40{"token":"a b"}', '42["connection_successful"]', '4312["a b"]'])
+    chat.ask(text);
+  assert.deepEqual(chat.told, []);
+  chat.ask('42/chat,7["client_message",{"message":{"output":"moon"}}]');
+  assert.deepEqual(chat.told.map(([, moment]) => moment), [OPEN, ASKED, READ]);
+});
+
+test("a request that names a socket is answered there", (t) => {
+  const chat = page(t, {}, "wss://chat.example/socket.io/?EIO=4&transport=websocket");
+  chat.load();
+  chat.say('40{"sid":"tAwQRI2WAp9SLGw2AAAB"}');
+  const body = '{"stream":true,"session_id":"tAwQRI2WAp9SLGw2AAAB"}';
+  const response = (status, type) => ({ status, headers: new Headers({ "content-type": type }) });
+  for (const [status, type, isAnswered] of [
+    [200, "application/json", true],
+    [500, "application/json", false],
+    [200, "text/event-stream", false],
+  ]) {
+    chat.told.length = 0;
+    const request = { time: 5, model: "m-1" };
+    chat.extension.onRequest(request, "/api/chat", { body });
+    chat.at(10);
+    chat.say('42["events",{"early":1}]');
+    chat.at(20);
+    chat.extension.onEvent(request, HEADERS, response(status, type));
+    const moments = chat.told.map(([, moment, text, time]) => [moment, text, time]);
+    const early = 'data: 42["events",{"early":1}]';
+    assert.deepEqual(
+      moments.filter(([moment]) => [FORGET, OPEN, CHUNK].includes(moment)),
+      isAnswered ? [[FORGET, undefined, undefined], [OPEN, undefined, 5], [CHUNK, early, 10]] : [],
+    );
+    chat.ask('42["stop"]');
+  }
+  chat.told.length = 0;
+  chat.extension.onRequest({ time: 5 }, "/api/chat", { body: '{"stream":true,"session_id":"another"}' });
+  chat.say('42["events",{"early":1}]');
+  assert.deepEqual(chat.toldOf(FORGET), []);
+});
+
+test("another click during a stream asks once more", (t) => {
+  const listeners = [];
+  globalThis.window = { addEventListener: (type, listener) => type == "click" && listeners.push(listener) };
+  t.after(() => delete globalThis.window);
+  const chat = page(t);
+  chat.load();
+  const click = (timeStamp) => listeners.forEach((listener) => listener({ timeStamp }));
+  chat.at(100);
+  click(90);
+  chat.ask();
+  chat.ask("the rest of it");
+  assert.equal(chat.toldOf(OPEN).length, 1);
+  chat.at(300);
+  click(290);
+  chat.ask();
+  assert.equal(chat.toldOf(OPEN).length, 2);
+  // Both streams get each message.
+  chat.say("one");
+  assert.deepEqual(chat.toldOf(CHUNK).map(([stream]) => stream), [0, 1]);
 });
 
 test("a socket keeps no stream after the observation stops", (t) => {
