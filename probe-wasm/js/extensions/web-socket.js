@@ -22,8 +22,9 @@ const SILENCE_MS = 60_000;
 const BUFFER_LENGTH = 500_000;
 /** Of a question this much is looked at, at each end. */
 const EDGE_CHARS = 8192;
-/** Messages that are kept while a request may ask for them. */
+/** Messages that are kept while a request may ask for them, and how long each may be. */
 const MAX_KEPT = 100;
+const MAX_KEPT_CHARS = 5000;
 
 const ENGINE_IO = /[?&]EIO=\d/;
 const POLLING = /[?&]transport=polling/;
@@ -104,8 +105,11 @@ function watchPolling(core, request, connectionOf) {
   });
   return {
     open([, url]) {
-      url = new URL(url, location.href).href;
-      connection = ENGINE_IO.test(url) && POLLING.test(url) && connectionOf(url);
+      // The page would notice that the address of an object of its own is asked for twice.
+      const address = url instanceof URL ? url.href : url;
+      const isPolling = typeof address == "string" && ENGINE_IO.test(address) && POLLING.test(address);
+      const canWatch = isPolling && URL.canParse(address, location.href);
+      connection = canWatch && connectionOf(new URL(address, location.href).href);
     },
     send([body]) {
       if (connection && typeof body == "string") for (const packet of body.split("\x1e")) connection.onSend(packet);
@@ -132,7 +136,7 @@ function connect(core, url, engineIo, app) {
     if (engineIo) ids.unshift(...Array.from(text.matchAll(SOCKET_ID), ([, id]) => id));
     ids.length = Math.min(ids.length, MAX_SOCKET_IDS);
     const part = `data: ${text.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`;
-    if (kept?.length < MAX_KEPT) kept.push([part, performance.now()]);
+    if (kept?.length < MAX_KEPT && part.length <= MAX_KEPT_CHARS) kept.push([part, performance.now()]);
     if (!answers.size) return;
     task.put(part, [...answers].every(({ stream }) => stream.seen & FIRST_TOKEN));
     if (attempt(() => app.ends(text))) {
@@ -195,7 +199,7 @@ function connect(core, url, engineIo, app) {
 
   /** Runs the job at once, or in its turn when the first stream can be read. One that does not fit drops the stream. */
   function inTurn(job, length = 0) {
-    if (!pending) return job();
+    if (!pending || !answers.size) return job();
     const [{ stream }] = answers;
     stream.overflowed_ ||= (app.space -= 512 + length) < 0;
     if (stream.overflowed_) pending.length = 0;

@@ -34,11 +34,11 @@ class Channel {
 }
 
 /** A page with one socket, a clock on which each time is a task of its own, and a probe that `load` brings. */
-function page(t, options, url = "wss://chat.example/socket") {
+function page(t, options, url = "wss://chat.example/socket", XMLHttpRequest) {
   class Addressed extends Socket {
     url = url;
   }
-  const self = { WebSocket: Addressed };
+  const self = { WebSocket: Addressed, XMLHttpRequest };
   Object.assign(globalThis, { self, MessageChannel: Channel });
   t.after(() => Object.assign(globalThis, { self: undefined, MessageChannel }));
   t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -277,6 +277,38 @@ test("a request that names a socket is answered there", (t) => {
   chat.extension.onRequest({ time: 5 }, "/api/chat", { body: '{"stream":true,"session_id":"another"}' });
   chat.say('42["events",{"early":1}]');
   assert.deepEqual(chat.toldOf(FORGET), []);
+});
+
+/** A request of long polling. */
+class Request extends EventTarget {
+  responseType = "";
+  open() {}
+  send() {}
+  answer(responseText) {
+    this.dispatchEvent(Object.assign(new Event("load"), Object.assign(this, { responseText })));
+  }
+}
+
+test("packets over long polling are those of one connection", (t) => {
+  globalThis.location = { href: "https://chat.example/" };
+  t.after(() => delete globalThis.location);
+  const chat = page(t, {}, undefined, Request);
+  chat.load();
+  const poll = (url, sent, answered) => {
+    const request = new self.XMLHttpRequest();
+    request.open("GET", url);
+    request.send(sent);
+    request.answer(answered);
+  };
+  const url = "/socket.io/?EIO=4&transport=polling";
+  poll("http://[", undefined, "");
+  poll("http://[?EIO=4&transport=polling", undefined, "");
+  poll("/api?transport=polling", '42["ask",{"text":"moon"}]', "ok");
+  assert.deepEqual(chat.told, []);
+  poll(url, '3\x1e42["ask",{"text":"moon"}]', "ok");
+  assert.equal(chat.toldOf(OPEN).length, 1);
+  poll(`${url}&sid=a`, undefined, '2\x1e42["token","The"]');
+  assert.deepEqual(chat.toldOf(CHUNK).map(([, , text]) => text), ["data: ok", 'data: 2\x1e42["token","The"]']);
 });
 
 test("another click during a stream asks once more", (t) => {
