@@ -6,7 +6,7 @@ const PACKET = /^4(2|5\d*-)?[^[{"]*(?=[[{"])/;
 const WRITTEN = /^(text|content|message|prompt|input|query|question|output)$/i;
 /** Keys of what an app sends beside that. */
 const BESIDE = /^(instructions|system\w*|tools|session|settings|config|auth|token|metadata)$/i;
-const STOPS = /(?<![a-z])(stop|cancel|abort|interrupt)/i;
+const STOPS = /(^|[^a-z])(stop|cancel|abort|interrupt)/i;
 /** The longest text that stops an answer. */
 const STOP_CHARS = 300;
 const MAX_DEPTH = 6;

@@ -108,13 +108,20 @@ function watchPolling(core, request, connectionOf) {
       // The page would notice that the address of an object of its own is asked for twice.
       const address = url instanceof URL ? url.href : url;
       const isPolling = typeof address == "string" && ENGINE_IO.test(address) && POLLING.test(address);
-      const canWatch = isPolling && URL.canParse(address, location.href);
-      connection = canWatch && connectionOf(new URL(address, location.href).href);
+      const absolute = isPolling && absoluteOf(address);
+      connection = absolute && connectionOf(absolute);
     },
     send([body]) {
       if (connection && typeof body == "string") for (const packet of body.split("\x1e")) connection.onSend(packet);
     },
   };
+}
+
+/** Nothing if the browser refuses the address as well. */
+function absoluteOf(address) {
+  try {
+    return new URL(address, location.href).href;
+  } catch {}
 }
 
 /** The answers over one socket, the oldest first. */

@@ -206,3 +206,22 @@ fn a_format_that_has_shown_its_end_is_cut_without_it() {
         assert_eq!(ended(&mut session, key, CLOSED), expected, "{key}");
     }
 }
+
+#[test]
+fn an_event_ends_an_answer_over_a_socket() {
+    let mut session = Session::NONE;
+    for (key, text) in [(1, br#"{"id":"a"}"#), (2, br#"{"id":"b"}"#)] {
+        session.open(key, 0.0, None);
+        session.socket(key, Question { socket: 1, engine_io: true, text });
+    }
+    let packet = |data: &str| format!("data: 42[\"part\",{data}]\n\n");
+    let part = |word: &str| packet(&format!("{{\"id\":\"b\",\"piece\":\"{word}\"}}"));
+    let text = ["The", " moon", " is", " far", " away."].map(part).concat();
+    let end = packet("{\"id\":\"b\",\"done\":true}");
+    for (time, chunk, is_over) in [(20.0, &text, false), (30.0, &end, true)] {
+        assert_eq!(session.chunk(1, time, chunk.as_bytes()), 0, "the other answer");
+        assert_eq!(session.chunk(2, time, chunk.as_bytes()) & ENDED == ENDED, is_over);
+    }
+    assert_eq!(ended(&mut session, 1, CANCELLED), Outcome::Aborted);
+    assert_eq!(ended(&mut session, 2, CLOSED), Outcome::Complete);
+}
