@@ -46,6 +46,31 @@ export function webSocket(options: Sockets): Extension;
  */
 export function paint(): Extension;
 
+/** Where a page shows answers, as CSS selectors. */
+export interface Outputs {
+  /** The elements in which answers grow, now or later. Default: the page without headers, menus, forms and buttons. */
+  output?: string;
+  /** Parts whose text is not the answer, such as the user's own messages or "Thinking…". */
+  ignore?: string;
+  /** The fields in which users ask. Default: each in which they type. */
+  input?: string;
+  /** What asks by a click without typed text, such as a suggestion. */
+  send?: string;
+  /** What stops the answer by a click. Default: `[data-llm-stop]`. */
+  stop?: string;
+  /** Present while the app is at work. Default: `[aria-busy="true"]`, and what Streamlit has. */
+  busy?: string;
+  /** The answer has ended after this silence, in milliseconds, unless the app has shown that it is at work. Default: 5000. */
+  quietMs?: number;
+}
+
+/**
+ * Reports answers whose streams cannot be read, by the growth of text in the page: `ttfp_ms` from the user's gesture to the
+ * first frame with text, `e2e_ms` to the last, gaps and stalls. Such reports have `observed: "output"`, and are apart from
+ * the others. The typed text is compared in the page with what appears, and is not kept.
+ */
+export function output(options?: Outputs): Extension;
+
 /**
  * Adds `network_timing` and `page_lifecycle`, and corrects `headers_ms` by Resource Timing. These come after the end, so they are in
  * the report that is sent, not in the one that `onStreamEnd` gets. Absent where the browser hides them, and in workers.

@@ -1,7 +1,7 @@
 // How an app uses the package, for the compiler alone: what must compile, and what must not.
 
 import { start, type Probe, type StreamReport } from "../llm-rum.js";
-import { eventSource, failures, marks, networkTiming, paint, probeOverhead, webSocket, xhr } from "../more.js";
+import { eventSource, failures, marks, networkTiming, output, paint, probeOverhead, webSocket, xhr } from "../more.js";
 
 const probe: Probe = start({ collector: "https://rum.example", site: "pk_live_1", useCase: "chat" });
 
@@ -18,6 +18,7 @@ probe.setConsent("granted");
 const shown: StreamReport | null | undefined = probe.lastReport();
 const flushed: Promise<void> = probe.flush();
 window.llmRum?.probe?.stop();
+probe.use(output(), output({ output: "main .answer", busy: ".running", quietMs: 3000 }));
 probe.use(marks()).mark?.("retrieval");
 
 // @ts-expect-error a site is needed

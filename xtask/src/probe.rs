@@ -301,13 +301,14 @@ const BESIDE_THE_FACADE: [&str; 2] =
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
-pub(crate) const EXTENSIONS: [(&str, &str, u64); 11] = [
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 12] = [
     ("eventSource", "event-source.js", 1_150),
     ("xhr", "xhr.js", 1_550),
     // It reads which texts are questions, and follows several answers over two transports.
     ("webSocket", "web-socket.js", 2_750),
     ("paint", "paint.js", 1_800),
-    ("networkTiming", "network-timing.js", 1_300),
+    ("output", "output.js", 2_300),
+    ("networkTiming", "network-timing.js", 1_310),
     ("failures", "failures.js", 900),
     ("lastWord", "fetch-later.js", 400),
     ("arrivals", "arrivals.js", 480),

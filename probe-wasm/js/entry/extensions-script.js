@@ -5,13 +5,14 @@ import { bufferInto } from "../tap/early-buffer.js";
 import { FORGET, OPEN } from "../tap/tap-events.js";
 import * as more from "./extensions.js";
 
-const { with: names = "", socket, asks } = document.currentScript.dataset;
+const { with: names = "", socket, asks, ...named } = document.currentScript.dataset;
 const options = {
   webSocket: {
     // Sockets are for many things: of a tag that does not say which, none is watched.
     isStream: (url) => socket && url.includes(socket),
     asks: asks && ((sent) => sent.includes(asks)),
   },
+  output: named,
 };
 const buffered = [];
 let emit = bufferInto(buffered);

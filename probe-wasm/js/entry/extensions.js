@@ -6,6 +6,7 @@ export { failures } from "../extensions/failures.js";
 export { lastWord } from "../extensions/fetch-later.js";
 export { marks } from "../extensions/marks.js";
 export { networkTiming } from "../extensions/network-timing.js";
+export { output } from "../extensions/output.js";
 export { paint } from "../extensions/paint.js";
 export { probeOverhead } from "../extensions/probe-overhead.js";
 export { visits } from "../extensions/visits.js";

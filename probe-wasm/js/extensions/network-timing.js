@@ -40,7 +40,8 @@ export const networkTiming = () => (core) => {
     const about = streams.get(stream);
     if (!about) return;
     if (event == HEADERS) about.url = value.url ?? stream.url;
-    if (event == CHUNK) countUnseenBytes(about, value.length, time);
+    // What grows in the page has no bytes.
+    if (event == CHUNK && !stream.isOutput) countUnseenBytes(about, value.length, time);
     if (event >= CLOSED) about.over = time;
     if (event == CLOSED) about.whole = true;
   }

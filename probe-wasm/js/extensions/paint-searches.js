@@ -2,7 +2,7 @@
 
 import { END_MARKER, NEEDS_FULL_WASM } from "../session/progress-flags.js";
 import { FrameClock } from "./frame-clock.js";
-import { firstGrowth, firstGrowthIn, isSeen, record } from "./text-growth.js";
+import { firstGrowth, firstGrowthIn, isSeen, record, TEXT_CHANGES } from "./text-growth.js";
 
 /** Text that is not in the page by then was not shown as it came. */
 const SEARCH_MS = 3000;
@@ -13,9 +13,6 @@ const REPORTED_MS = 20;
  * page that is not busy shows the text within the same time.
  */
 const LATE_MS = 250;
-
-/** All changes of text below the target. */
-const TEXT_CHANGES = { subtree: true, childList: true, characterData: true, characterDataOldValue: true };
 
 export class PaintSearches {
   /** Elements in which the app shows responses. */

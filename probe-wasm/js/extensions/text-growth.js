@@ -1,5 +1,8 @@
 // Finds the change of the page that brought the first text of a stream. Only lengths are kept.
 
+/** All changes of text below the target. */
+export const TEXT_CHANGES = { subtree: true, childList: true, characterData: true, characterDataOldValue: true };
+
 /** The output has this share of all that grows. */
 const SHARE = 0.8;
 /** An output that began to grow late has to go on: a status line and the label of a button do not. */
@@ -16,7 +19,7 @@ export function record(records, changes, about) {
     const came = lengthOf(addedNodes);
     const chars = isText ? target.length - oldValue.length : came - lengthOf(removedNodes);
     if ((chars || came) && path[0] && records.length < MAX_RECORDS)
-      records.push({ ...about, chars, path, added: [...addedNodes], time: performance.now() });
+      records.push({ ...about, chars, path, added: [...addedNodes], removed: removedNodes, time: performance.now() });
   }
 }
 

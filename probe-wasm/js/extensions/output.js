@@ -1,0 +1,208 @@
+// Measures answers whose streams cannot be read: from the user's gesture until the text in the page grows no more. Of the
+// text only lengths and moments are kept.
+
+import { CANCELLED, CHUNK, CLOSED, OPEN } from "../tap/tap-events.js";
+import { FrameClock } from "./frame-clock.js";
+import { isOwnMessage, TypedText } from "./own-message.js";
+import { roundMs } from "./round-ms.js";
+import { isSeen, record, TEXT_CHANGES } from "./text-growth.js";
+
+/** What shows that an app is at work. The second is Streamlit's. */
+const BUSY = '[aria-busy="true"], [data-test-script-state="running"]';
+/** Parts of a page that hold no answers, if the app does not name those that do. */
+const NO_OUTPUT =
+  'header, footer, nav, aside, form, button, [role="button"], [role="status"], [role="alert"], [role="progressbar"]';
+const STOP = "[data-llm-stop]";
+/** Before the app hears of the event, and clears the field. */
+const CAPTURE = { capture: true };
+
+/** A gesture that nothing follows for this long asked nothing. */
+const WAIT_MS = 30_000;
+/** An app that does not show that it is at work has ended after this silence. */
+const QUIET_MS = 5000;
+/** Text that follows the end of the work within this time belongs to the answer. */
+const SETTLE_MS = 500;
+/** An app that is at work for this long after its last text has forgotten to say that it ended. */
+const SILENCE_MS = 120_000;
+
+/**
+ * The watcher reads a growth as an event with text. It counts gaps and stalls by the times of these, and `addFields`
+ * drops what else it makes of them.
+ */
+const GROWTH = new TextEncoder().encode('data: {"choices":[{"delta":{"content":"."}}]}\n\n');
+const END = new TextEncoder().encode('data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n');
+/** Defects that growth can show. */
+const SEEN_DEFECTS = ["stall"];
+const OF_NETWORK = ["submit_delay_ms", "first_byte_ms", "first_event_ms", "ttft_ms", "ttfv_ms", "dialect", "finish_reason"];
+
+/** Reports answers as `observed: "output"`. */
+export const output = (options = {}) => (core) => {
+  // A worker shows nothing.
+  if (!globalThis.document) return {};
+  const { output, ignore, input, send, stop = STOP, busy = BUSY, quietMs = QUIET_MS } = options;
+  const leftOut = ignore ?? (output ? undefined : NO_OUTPUT);
+  const { guard, emit } = core;
+  const cleanups = [];
+  /** By their streams. */
+  const answers = new WeakMap();
+  /** What follows the last question, until it ends. */
+  let answer, timer;
+  const typed = new TypedText(input);
+  const observer = new MutationObserver((changes) => guard(() => answer && onChanges(changes)));
+  const frames = new FrameClock(guard, onPresented);
+
+  listen("input", (event) => typed.note(event));
+  listen("submit", (event) => ask(event, (before, now) => now.length <= before.length));
+  listen("keydown", (event) => {
+    // With Shift, and in a field that keeps the text, it is a new line.
+    if (event.key == "Enter" && !event.shiftKey && !event.isComposing && typed.isIn(event))
+      ask(event, (before, now) => now.length <= before.length);
+  });
+  listen("click", (event) => {
+    if (isOn(event, stop)) stopped(event.timeStamp);
+    else if (send && isOn(event, send)) ask(event, () => true, true);
+    else ask(event, (before, now) => !now.trim());
+  });
+
+  return {
+    addFields,
+    stop() {
+      for (const cleanup of cleanups) cleanup();
+      frames.stop();
+      if (answer) end(CLOSED, answer.lastAt ?? performance.now());
+    },
+  };
+
+  function listen(type, onEvent) {
+    const listener = (event) => guard(() => onEvent(event));
+    window.addEventListener(type, listener, CAPTURE);
+    cleanups.push(() => window.removeEventListener(type, listener, CAPTURE));
+  }
+
+  /** Begins an answer if `isSent`, which gets the typed text before and after the gesture. */
+  function ask({ timeStamp }, isSent, isNamed) {
+    const before = typed.text();
+    if (!before.trim() && !isNamed) return;
+    // What grows in the same task is the user's own message, or a sign that the app waits.
+    setTimeout(() => guard(() => isSent(before, typed.text()) && begin(timeStamp, before)), 0);
+  }
+
+  function begin(time, question) {
+    // One gesture may be several events.
+    if (answer?.question == question && time - answer.time < SETTLE_MS) return;
+    if (answer) end(answer.growths ? CLOSED : CANCELLED, answer.lastAt ?? performance.now());
+    answer = { time, question, records: [], known: new WeakMap(), growths: 0 };
+    observer.observe(document, { ...TEXT_CHANGES, attributes: true });
+    watchBusy();
+  }
+
+  function onChanges(changes) {
+    const ofText = changes.filter(({ type }) => type != "attributes");
+    if (ofText.length) {
+      const { hidden } = document;
+      record(answer.records, ofText, { frame: hidden ? undefined : frames.next() });
+      if (hidden) grow(answer.records.splice(0), performance.now());
+    }
+    watchBusy();
+  }
+
+  function onPresented(frame) {
+    if (!answer) return;
+    const { records } = answer;
+    answer.records = records.filter((change) => change.frame != frame);
+    grow(records.filter((change) => change.frame == frame), frame.at ?? performance.now(), frame.at);
+  }
+
+  /** Text grew at `at`. Only a frame of a visible page is `painted`. */
+  function grow(changes, at, painted) {
+    let chars = 0;
+    for (const change of changes) {
+      const isOwn = !answer.growths && isOwnMessage(change, answer.question);
+      if (!isOwn && isSeen(change, answer.known)) chars += charsIn(change);
+    }
+    if (chars <= 0) return;
+    open();
+    if (!answer.growths++) answer.paintedAt = painted;
+    answer.lastAt = at;
+    emit(answer.stream, CHUNK, GROWTH, at);
+    schedule();
+  }
+
+  /** By how much the change made the text of answers longer. */
+  function charsIn({ path: [target], chars, added, removed }) {
+    if (leftOut && target.closest?.(leftOut)) return 0;
+    const ignored = leftOut ? lengthIn(added, leftOut) - lengthIn(removed, leftOut) : 0;
+    const isInside = !output || target.closest?.(output);
+    return (isInside ? chars : lengthIn(added, output)) - ignored;
+  }
+
+  function watchBusy() {
+    const isBusy = !!document.querySelector(busy);
+    if (isBusy) open();
+    if (answer.isBusy && !isBusy) answer.idleAt = performance.now();
+    if (isBusy == answer.isBusy) return;
+    answer.isBusy = isBusy;
+    schedule();
+  }
+
+  /** The first sign that the gesture asked something. */
+  function open() {
+    if (answer.stream) return;
+    answer.stream = { time: answer.time, isOutput: true };
+    answers.set(answer.stream, answer);
+    emit(answer.stream, OPEN, undefined, answer.time);
+  }
+
+  function schedule() {
+    clearTimeout(timer);
+    const { growths, isBusy, idleAt } = answer;
+    if (isBusy && !growths) return;
+    const ms = isBusy ? SILENCE_MS : idleAt ? SETTLE_MS : growths ? quietMs : WAIT_MS;
+    timer = setTimeout(() => guard(() => end(CLOSED, Math.max(answer.lastAt ?? 0, answer.idleAt ?? 0))), ms);
+  }
+
+  function stopped(time) {
+    if (!answer) return;
+    open();
+    end(CANCELLED, Math.max(time, answer.lastAt ?? 0));
+  }
+
+  function end(event, time) {
+    clearTimeout(timer);
+    observer.disconnect();
+    const { stream, growths } = answer;
+    // Nothing of the page is kept.
+    answer.records = answer.known = answer.question = undefined;
+    answer = undefined;
+    if (!stream) return;
+    if (event == CLOSED && growths) emit(stream, CHUNK, END, time);
+    emit(stream, event, undefined, time);
+  }
+
+  function addFields(report, stream) {
+    const seen = answers.get(stream);
+    if (!seen) return;
+    const { time, growths, paintedAt, lastAt } = seen;
+    for (const field of OF_NETWORK) delete report[field];
+    for (const defect in report.defects) if (!SEEN_DEFECTS.includes(defect)) delete report.defects[defect];
+    // Without Wasm nothing tells the end from a cut.
+    if (growths && report.outcome == "unobserved") report.outcome = "complete";
+    Object.assign(report, { observed: "output", chunks: 0, events: 0, bytes: 0, deltas: growths });
+    report.ttfp_ms = paintedAt && roundMs(paintedAt - time);
+    report.e2e_ms = lastAt && roundMs(lastAt - time);
+  }
+};
+
+/** Length of the text in elements of the selector. */
+function lengthIn(nodes, selector) {
+  let length = 0;
+  for (const node of nodes)
+    for (const element of node.matches?.(selector) ? [node] : (node.querySelectorAll?.(selector) ?? []))
+      length += element.textContent.length;
+  return length;
+}
+
+/** Whether the event is on an element of the selector. Out here the target inside a shadow root is its host. */
+function isOn(event, selector) {
+  return event.composedPath().some((node) => node.matches?.(selector));
+}
