@@ -121,7 +121,8 @@ impl Span {
             source: source.to_owned().into(),
             starts_from: (layer == Layer::Engine).then_some(ServerStart::Arrival),
             queue_ms: seconds(Meaning::EngineQueue),
-            prefill_ms: seconds(Meaning::EnginePrefill),
+            // SGLang, which names no queue, counts it from the dispatch: the queue is in it.
+            prefill_ms: seconds(Meaning::EngineQueue).and_then(|_| seconds(Meaning::EnginePrefill)),
             ttft_ms: first_token_ms,
             generation_ms: seconds(Meaning::EngineDecode),
             duration_ms: seconds(Meaning::EngineEndToEnd).or_else(|| span_ms(self.end_ns)),

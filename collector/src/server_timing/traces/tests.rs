@@ -105,6 +105,33 @@ fn a_span_of_vllm_is_of_the_engine() {
     assert_eq!((timing.output_tokens, timing.starts_from), (Some(431), Some(ServerStart::Arrival)));
 }
 
+/// Written after SGLang's `convert_to_gen_ai_span_attrs` and the attributes of its requests in 2026; none was recorded.
+#[test]
+fn a_span_of_sglang_has_no_prefill_of_its_own() {
+    let fact = one(
+        "sglang server",
+        vec![
+            integer("gen_ai.usage.completion_tokens", 431),
+            integer("gen_ai.usage.prompt_tokens", 12),
+            integer("gen_ai.usage.cached_tokens", 8),
+            text("gen_ai.request.id", "4f1c0b9e8d7a4c2f9b3e5a6d7c8b9a0f"),
+            integer("gen_ai.request.max_tokens", 512),
+            text("gen_ai.response.finish_reasons", "[\"stop\"]"),
+            float("gen_ai.latency.time_to_first_token", 0.8),
+            float("gen_ai.latency.e2e", 5.0),
+            float("gen_ai.latency.time_in_model_decode", 4.2),
+            float("gen_ai.latency.time_in_model_inference", 4.9),
+            float("gen_ai.latency.time_in_model_prefill", 0.7),
+        ],
+    );
+    assert_eq!((fact.layer, &*fact.response_id), (Layer::Engine, "4f1c0b9e8d7a4c2f9b3e5a6d7c8b9a0f"));
+    let timing = fact.timing;
+    assert_eq!((timing.ttft_ms, timing.starts_from), (Some(800.0), Some(ServerStart::Arrival)));
+    assert_eq!((timing.queue_ms, timing.prefill_ms), (None, None), "the queue is in its prefill");
+    assert_eq!((timing.generation_ms, timing.duration_ms), (Some(4_200.0), Some(5_000.0)));
+    assert_eq!((timing.output_tokens, &*timing.source), (Some(431), "otel"), "a space is in no name");
+}
+
 #[test]
 fn an_event_marks_the_first_token() {
     let mut with_event = span(vec![text("gen_ai.response.id", "gen-1"), text("litellm.call_id", "SECRET")]);
