@@ -18,7 +18,7 @@ def test_spans_reach_their_streams(product: str, collector: Collector, upstream:
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{collector.url}/v1/traces",
         "OTEL_EXPORTER_OTLP_TRACES_HEADERS": f"Authorization=Bearer {BACKEND}",
         # The packages write prompts and answers into their spans.
-        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_AND_EVENT",
     }
     client = [sys.executable, CLIENT, product, upstream.url]
     ids = subprocess.run(client, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
