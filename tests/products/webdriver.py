@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+ENTER = "\ue007"
+
+
 class Page:
     def __init__(self, driver: str, session: str) -> None:
         self._session = f"{driver}/session/{session}"
@@ -18,6 +21,17 @@ class Page:
         """What the promise of the script's body resolves to."""
         body = f"const done = arguments[arguments.length - 1]; (async (...args) => {{{script}}})(...arguments).then(done)"
         return post(f"{self._session}/execute/async", {"script": body, "args": list(arguments)})
+
+    def type(self, selector: str, text: str) -> None:
+        """Presses the keys of the text in the element."""
+        post(f"{self._element(selector)}/value", {"text": text})
+
+    def click(self, selector: str) -> None:
+        post(f"{self._element(selector)}/click", {})
+
+    def _element(self, selector: str) -> str:
+        found = post(f"{self._session}/element", {"using": "css selector", "value": selector})
+        return f"{self._session}/element/{next(iter(found.values()))}"
 
 
 @contextmanager

@@ -84,7 +84,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         );
     }
     println!(
-        "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, FastAPI, Next.js: `cargo xtask test-products`"
+        "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, Streamlit, FastAPI, Next.js: `cargo xtask test-products`"
     );
     checks.close()
 }
@@ -93,10 +93,11 @@ pub(crate) fn test(root: &Path) -> Result<()> {
 pub(crate) fn test_products(root: &Path) -> Result<()> {
     tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER, tools::NGINX])?;
     let suites = [
-        ("OpenTelemetry", "test_opentelemetry.py", tools::opentelemetry_packages(root)?),
-        ("LiteLLM", "test_litellm.py", tools::litellm_packages(root)?),
-        ("Gradio", "test_gradio.py", tools::gradio_packages(root)?),
-        ("Chainlit", "test_chainlit.py", tools::chainlit_packages(root)?),
+        ("OpenTelemetry", "test_opentelemetry.py", tools::product_packages(root, "opentelemetry")?),
+        ("LiteLLM", "test_litellm.py", tools::product_packages(root, "litellm")?),
+        ("Gradio", "test_gradio.py", tools::product_packages(root, "gradio")?),
+        ("Chainlit", "test_chainlit.py", tools::product_packages(root, "chainlit")?),
+        ("Streamlit", "test_streamlit.py", tools::product_packages(root, "streamlit")?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
         ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
         ("Next.js from its page", "test_recipe_nextjs.py", tools::middleware_packages(root)?),

@@ -119,25 +119,11 @@ pub(crate) fn mcp_client_packages(root: &Path) -> Result<PathBuf> {
     listed_packages(root, "tests/mcp/requirements.txt", "target/python-mcp")
 }
 
-/// Puts the packages that trace a client of a model under `target/python-opentelemetry`, unless they are there. Gives
-/// back the folder of their programs.
-pub(crate) fn opentelemetry_packages(root: &Path) -> Result<PathBuf> {
-    listed_packages(root, "tests/products/requirements-opentelemetry.txt", "target/python-opentelemetry")
-}
-
-/// Puts the proxy of LiteLLM under `target/python-litellm`, unless it is there. Gives back the folder of its programs.
-pub(crate) fn litellm_packages(root: &Path) -> Result<PathBuf> {
-    listed_packages(root, "tests/products/requirements-litellm.txt", "target/python-litellm")
-}
-
-/// Puts Gradio under `target/python-gradio`, unless it is there. Gives back the folder of its programs.
-pub(crate) fn gradio_packages(root: &Path) -> Result<PathBuf> {
-    listed_packages(root, "tests/products/requirements-gradio.txt", "target/python-gradio")
-}
-
-/// Puts Chainlit under `target/python-chainlit`, unless it is there. Gives back the folder of its programs.
-pub(crate) fn chainlit_packages(root: &Path) -> Result<PathBuf> {
-    listed_packages(root, "tests/products/requirements-chainlit.txt", "target/python-chainlit")
+/// Puts a product of `tests/products` and what it needs under `target/python-NAME`, unless it is there. Gives back the
+/// folder of its programs.
+pub(crate) fn product_packages(root: &Path, name: &str) -> Result<PathBuf> {
+    let list = format!("tests/products/requirements-{name}.txt");
+    listed_packages(root, &list, &format!("target/python-{name}"))
 }
 
 /// Makes an environment of Python with the packages of a list. Gives back the folder of its programs.

@@ -7,12 +7,14 @@ import { isOwnMessage, TypedText } from "./own-message.js";
 import { roundMs } from "./round-ms.js";
 import { isSeen, record, TEXT_CHANGES } from "./text-growth.js";
 
-/** What shows that an app is at work. The second is Streamlit's. */
+/** What shows that an app is at work. Here and below, what has a `data-test` is Streamlit's. */
 const BUSY = '[aria-busy="true"], [data-test-script-state="running"]';
+/** Text that is never an answer: a draft, and the name of an icon in a font of icons. */
+const NO_TEXT = 'textarea, [contenteditable="true"], [aria-hidden="true"]';
 /** Parts of a page that hold no answers, if the app does not name those that do. */
 const NO_OUTPUT =
   'header, footer, nav, aside, form, button, [role="button"], [role="status"], [role="alert"], [role="progressbar"]';
-const STOP = "[data-llm-stop]";
+const STOP = '[data-llm-stop], [data-testid="stStatusWidget"] button';
 /** Before the app hears of the event, and clears the field. */
 const CAPTURE = { capture: true };
 
@@ -40,7 +42,7 @@ export const output = (options = {}) => (core) => {
   // A worker shows nothing.
   if (!globalThis.document) return {};
   const { output, ignore, input, send, stop = STOP, busy = BUSY, quietMs = QUIET_MS } = options;
-  const leftOut = ignore ?? (output ? undefined : NO_OUTPUT);
+  const leftOut = [NO_TEXT, ...(ignore ? [ignore] : []), ...(output ? [] : [NO_OUTPUT])].join(", ");
   const { guard, emit } = core;
   const cleanups = [];
   /** By their streams. */
@@ -130,8 +132,8 @@ export const output = (options = {}) => (core) => {
 
   /** By how much the change made the text of answers longer. */
   function charsIn({ path: [target], chars, added, removed }) {
-    if (leftOut && target.closest?.(leftOut)) return 0;
-    const ignored = leftOut ? lengthIn(added, leftOut) - lengthIn(removed, leftOut) : 0;
+    if (target.closest?.(leftOut)) return 0;
+    const ignored = lengthIn(added, leftOut) - lengthIn(removed, leftOut);
     const isInside = !output || target.closest?.(output);
     return (isInside ? chars : lengthIn(added, output)) - ignored;
   }
@@ -187,7 +189,7 @@ export const output = (options = {}) => (core) => {
     for (const defect in report.defects) if (!SEEN_DEFECTS.includes(defect)) delete report.defects[defect];
     // Without Wasm nothing tells the end from a cut.
     if (growths && report.outcome == "unobserved") report.outcome = "complete";
-    Object.assign(report, { observed: "output", chunks: 0, events: 0, bytes: 0, deltas: growths });
+    Object.assign(report, { observed: "output", chunks: growths, events: 0, bytes: 0, deltas: growths });
     report.ttfp_ms = paintedAt && roundMs(paintedAt - time);
     report.e2e_ms = lastAt && roundMs(lastAt - time);
   }

@@ -1,0 +1,151 @@
+"""Answers of Streamlit, whose stream no probe can read, as the extension `output` sees them grow."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import CONFIG, Collector, run_collector, until
+from streamlit_pace import STALL_S, WAIT_S, WORD_S, WORDS
+from webdriver import ENTER, Page, chromium
+
+FRAME_MS = 1000 / 60
+# Between the page's own log and the probe: a step of the clock, and the message after the frame.
+ERROR_MS = 8.0
+FIELD = '[data-testid="stChatInputTextArea"]'
+STOP = '[data-testid="stStatusWidget"] button'
+
+# Starts the probe, and the page's own log: when Enter was pressed, each frame with more words, and when the app rests.
+START = """
+const [collector, field] = args;
+const until = async (there) => { while (!there()) await new Promise((next) => setTimeout(next, 20)); };
+await until(() => document.querySelector(field) && document.querySelector('[data-test-script-state="notRunning"]'));
+for (const [file, data] of [["llm-rum.js", { site: "pk_chat" }], ["llm-rum-more.js", { with: "output" }]]) {
+  const script = Object.assign(document.createElement("script"), { src: `${collector}/${file}` });
+  Object.assign(script.dataset, data);
+  document.head.append(script);
+}
+await until(() => window.llmRum?.probe && window.llmRumMore);
+const log = (window.log = []);
+const words = () => [...document.querySelectorAll('[data-testid="stChatMessageContent"]')].map(
+  (message) => message.textContent.match(/word\\d+/g)?.length ?? 0).reduce((sum, count) => sum + count, 0);
+let shown = words(), asked;
+addEventListener("keydown", ({ key, timeStamp }) => key == "Enter" && log.push({ asked: timeStamp, frames: [] }), true);
+addEventListener("click", ({ timeStamp }) => log.length && (log.at(-1).clicked = timeStamp), true);
+new MutationObserver(() => {
+  const last = log.at(-1) ?? {};
+  if (document.querySelector('[data-test-script-state="running"]')) last.ran = true;
+  else if (last.ran) last.rested ??= performance.now();
+  if (asked || words() <= shown) return;
+  asked = true;
+  requestAnimationFrame((start) => {
+    asked = false;
+    const now = words();
+    if (now > shown) log.at(-1).frames.push(start);
+    shown = now;
+  });
+}).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+"""
+RESTS = """
+const end = performance.now() + 60000;
+while (!window.log.at(-1)?.rested && performance.now() < end) await new Promise((next) => setTimeout(next, 20));
+// Text right after the end still belongs to the answer.
+await new Promise((next) => setTimeout(next, 700));
+await window.llmRum.probe.flush();
+return window.log;
+"""
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Collector]:
+    yield from run_collector(tmp_path, CONFIG.replace('"http://127.0.0.1"', '"loopback"'))
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[str]:
+    program = Path(__file__).with_name("streamlit_chat.py")
+    options = ["--server.address=127.0.0.1", "--server.port=0", "--server.headless=true"]
+    options += ["--browser.gatherUsageStats=false", "--server.fileWatcherType=none"]
+    command = [sys.executable, "-u", "-m", "streamlit", "run", program, *options]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        url = next(line.split("URL: ")[1].strip() for line in process.stdout if "URL: " in line)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def outputs(collector: Collector, count: int) -> list[dict]:
+    """The ended reports of answers seen in the page, the oldest first."""
+
+    def ended() -> list[dict] | None:
+        streams = json.loads(collector.get("/v1/streams?stream_kind=output"))["streams"]
+        found = [stream for stream in streams if not stream.get("open")]
+        return found[::-1] if len(found) == count else None
+
+    return until(ended, f"{count} answers seen in the page")
+
+
+def ask(page: Page, question: str) -> dict:
+    page.type(FIELD, question + ENTER)
+    return page.run(RESTS)[-1]
+
+
+def check(report: dict, log: dict) -> list[float]:
+    """Holds the report to the page's own log. Gives back by how much they differ."""
+    assert report["observed"] == "output"
+    assert not {"ttft_ms", "ttfv_ms", "dialect", "finish_reason", "headers_ms"} & report.keys(), report
+    first, last = log["frames"][0] - log["asked"], log["frames"][-1] - log["asked"]
+    # A frame is presented after its start, and the log's frame may be the next one.
+    errors = [report["ttfp_ms"] - first, report["e2e_ms"] - last]
+    assert all(-FRAME_MS - ERROR_MS <= error <= FRAME_MS + ERROR_MS for error in errors), (errors, report, log)
+    return errors
+
+
+def test_answers_of_streamlit_are_measured(collector: Collector, app: str) -> None:
+    with chromium() as page:
+        page.open(app)
+        page.run(START, collector.url, FIELD)
+        questions = ["Why is it **bold**?", "And a stall?", "Why is it **bold**?"]
+        logs = [ask(page, question) for question in questions]
+    reports = outputs(collector, len(questions))
+    errors = [error for report, log in zip(reports, logs) for error in check(report, log)]
+    print("TTFP and last text against the page's log, in ms:", [round(error, 1) for error in errors])
+    for report, log in zip(reports, logs):
+        assert report["outcome"] == "complete", report
+        assert report["ttfp_ms"] >= WAIT_S * 1e3, "neither the question nor the name of an icon is the answer"
+        assert 2 <= report["deltas"] <= WORDS + 1, report
+        assert abs(report["close_ms"] - max(log["rested"] - log["asked"], report["e2e_ms"])) <= FRAME_MS, (report, log)
+    assert [report.get("stalls", 0) for report in reports] == [0, 1, 0], reports
+    longest = reports[1]["longest_gap_ms"]
+    assert STALL_S * 1e3 - FRAME_MS <= longest <= (STALL_S + WORD_S) * 1e3 + 5 * FRAME_MS, longest
+
+
+def test_stop_in_streamlit_is_an_abort(collector: Collector, app: str) -> None:
+    with chromium() as page:
+        page.open(app)
+        page.run(START, collector.url, FIELD)
+        page.type(FIELD, "a long one" + ENTER)
+        page.run("while (!(window.log.at(-1)?.frames.length > 3)) await new Promise((next) => setTimeout(next, 20));")
+        page.click(STOP)
+        [log] = page.run(RESTS)
+    [report] = outputs(collector, 1)
+    assert report["outcome"] == "aborted", report
+    assert abs(report["close_ms"] - (log["clicked"] - log["asked"])) <= FRAME_MS, (report, log)
+
+
+def test_statistics_keep_streamlit_apart(collector: Collector, app: str) -> None:
+    with chromium() as page:
+        page.open(app)
+        page.run(START, collector.url, FIELD)
+        ask(page, "Why?")
+    outputs(collector, 1)
+    assert json.loads(collector.get("/v1/summary?range=1h"))["streams"] == 0
+    asked = "/v1/histogram?range=1h&metric=ttfp&stream_kind=output"
+    assert json.loads(collector.get(asked))["n"] == 1
