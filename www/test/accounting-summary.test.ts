@@ -9,7 +9,7 @@ function accounting(change: Partial<Accounting> = {}): Accounting {
   return {
     beacons: { received: 1005, accepted: 1000, preflights: 0, sampled_out: 0, refused: { bad_field: 5 }, in_flight: 0 },
     reports: { received: 2000, by_result: { new: 1900, revised: 100 }, unaccounted: 0, sampled_out: 0 },
-    streams: { new: 1900, counted: 1898, open: 2 },
+    streams: { new: 1900, counted: 1898, apart: {}, open: 2 },
     probe_dropped: {},
     probe_overhead: { timed_chunks: 0 },
     ignored_fields: {},
@@ -41,7 +41,7 @@ it("a difference in either direction is a warning", () => {
     const [warning] = accountingWarnings(accounting({ reports: { ...reports, unaccounted } }));
     expect(warning).toContain("received and counted totals differ");
   }
-  expect(accountingWarnings(accounting({ streams: { new: 1, counted: 2, open: -1 } }))).toHaveLength(1);
+  expect(accountingWarnings(accounting({ streams: { new: 1, counted: 2, apart: {}, open: -1 } }))).toHaveLength(1);
 });
 
 it("losses from 1 % on are warned of, with the main reason", () => {

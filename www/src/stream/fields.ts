@@ -183,4 +183,4 @@ const GROUPS = [
 ];
 
 /** What the probe could read of the stream. */
-const VISIBILITY = { events: "events", chunks: "chunks only", arrival: "events (on arrival)" };
+const VISIBILITY = { events: "events", chunks: "chunks only", arrival: "events (on arrival)", output: "page" };
