@@ -61,22 +61,42 @@ pub(crate) struct CustomValues<'a> {
 impl CustomFormat {
     pub(crate) const NONE: Self = Self { rules: Vec::new(), is_cumulative: false };
 
-    /// Reads the app's description: an object with a rule, or a list of rules, per role. What is not understood is left
-    /// out: the development build warns of it.
-    pub(crate) fn of(description: &[u8]) -> Self {
-        let mut format = Self::NONE;
-        let mut json = Json::new(description);
+    /// Reads the address of the response and, on the next line, a description or a list of them. The first for this
+    /// address counts. What is not understood is left out: the development build warns of it.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+        let (address, descriptions) = (&text[..end], text.get(end + 1..).unwrap_or_default());
+        let mut json = Json::new(descriptions);
+        let is_list = json.is_array() && json.enter(b'[');
+        let mut chosen = Self::NONE;
+        while !is_list || json.element() {
+            let described = Self::described(&mut json, address);
+            if !chosen.is_some() {
+                chosen = described;
+            }
+            if !is_list {
+                break;
+            }
+        }
+        chosen
+    }
+
+    /// Reads a description: an object with a rule, or a list of rules, per role. None for another address.
+    fn described(json: &mut Json<'_>, address: &[u8]) -> Self {
+        let (mut format, mut is_meant) = (Self::NONE, true);
         if !json.enter(b'{') {
             return format;
         }
         while let Some(key) = json.key() {
             if key == CUMULATIVE {
                 format.is_cumulative = json.is_something();
+            } else if key == ADDRESS {
+                is_meant = contains(address, json.string().unwrap_or_default());
             } else if let Some(&(_, role)) = ROLES.iter().find(|&&(name, _)| name == key) {
-                format.read_rules(&mut json, role);
+                format.read_rules(json, role);
             }
         }
-        format
+        if is_meant { format } else { Self::NONE }
     }
 
     pub(crate) fn is_some(&self) -> bool {
@@ -159,6 +179,10 @@ fn longest_text(value: &Condition, event: &Event<'_>) -> usize {
     longest
 }
 
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| window == part)
+}
+
 /// The parts between separators.
 fn split<'a>(text: &'a [u8], separator: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = Some(text);
@@ -170,6 +194,7 @@ fn split<'a>(text: &'a [u8], separator: &'a [u8]) -> impl Iterator<Item = &'a [u
     })
 }
 
+const ADDRESS: Word = Word::of(b"url");
 const CUMULATIVE: Word = Word::of(b"cumulative");
 
 /// The keys of a description.

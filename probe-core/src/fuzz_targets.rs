@@ -148,7 +148,7 @@ fn play(script: &[u8], most: usize) -> StreamReport {
             4 => meter.on_submit(at),
             5 => check_plausible(&meter.report()),
             6 => check_plausible(&meter.update_report().build(Outcome::Complete)),
-            7 => meter.on_format(FORMATS[usize::from(argument) % FORMATS.len()]),
+            7 => meter.on_formats(FORMATS[usize::from(argument) % FORMATS.len()]),
             _ => {
                 let len = rest.iter().position(|&byte| byte < 8).unwrap_or(rest.len());
                 let pieces = rest[..len].chunks(most);
@@ -366,12 +366,12 @@ fn check_plausible(report: &StreamReport) {
 const TYPES: [&str; 6] =
     ["text/event-stream", "", "application/x-ndjson", "application/json", "text/plain", "text/html; a=b"];
 
-/// Descriptions by an app.
+/// An address, and descriptions by an app.
 const FORMATS: [&[u8]; 4] = [
-    br#"{"text":["choices.0.delta.content","text if type=delta"],"end":"done","error":"error.message"}"#,
-    br#"{"text":"*.*","cumulative":true,"id":"id","outputTokens":"usage.*"}"#,
-    br#"{"text":"@data","end":["@event=end","@data=[END]"],"reasoning":"choices.*.delta.reasoning"}"#,
-    b"{}",
+    b"/api\n{\"text\":[\"choices.0.delta.content\",\"text if type=delta\"],\"end\":\"done\",\"error\":\"error.message\"}",
+    b"/api\n[{\"text\":\"*.*\",\"cumulative\":true,\"id\":\"id\",\"outputTokens\":\"usage.*\"}]",
+    b"/api\n[{\"url\":\"/no\",\"text\":\"t\"},{\"url\":\"/api\",\"text\":\"@data\",\"end\":[\"@event=end\",\"@data=[END]\"]}]",
+    b"/api\n{}",
 ];
 
 const ENDS: [End; 6] = [End::Closed, End::Failed, End::Cancelled, End::TimedOut, End::PageGone, End::Unseen];

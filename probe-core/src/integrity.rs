@@ -122,7 +122,7 @@ impl Flow {
     pub(crate) fn observe(&mut self, now_ms: f64, deltas: f64, is_cut: bool) {
         let silence_ms = now_ms - self.read_ms;
         if silence_ms > BURST_GAP_MS {
-            self.was_cut |= self.is_cut && self.deltas >= BURST && silence_ms > REFILL_MS;
+            self.was_cut |= self.is_cut && self.deltas >= BURST;
             self.bursts += f64::from(u8::from(self.deltas > 0.0));
             self.deltas = 0.0;
         }
@@ -179,9 +179,7 @@ const STALL_MEDIANS: f64 = 8.0;
 const MAX_LONG_GAPS: usize = 256;
 const MAX_ID_BYTES: usize = 128;
 /// Reads nearer to each other are one burst: a browser hands over a buffer in several reads.
-const BURST_GAP_MS: f64 = 10.0;
-/// A lost packet may cut an event as well. Its rest comes sooner than this, or else the bursts are few.
-const REFILL_MS: f64 = 50.0;
+const BURST_GAP_MS: f64 = 50.0;
 const BURST: f64 = 8.0;
 const BURST_SHARE: f64 = 0.05;
 const LONG_ANSWER_MS: f64 = 1_000.0;

@@ -114,9 +114,10 @@ impl Meter {
         self.state.report.set(NumberField::SubmitDelay, self.request.since(at));
     }
 
-    /// The app describes the format: an object of rules in JSON, by `docs/custom-formats.md`.
-    pub fn on_format(&mut self, description: &[u8]) {
-        self.state.set_format(description);
+    /// The app describes formats: the address of the response and, on the next line, descriptions in JSON by
+    /// `docs/custom-formats.md`.
+    pub fn on_formats(&mut self, text: &[u8]) {
+        self.state.set_formats(text);
     }
 
     /// The smallest step of the clock behind all times. `None` if it was not measured.
@@ -126,7 +127,8 @@ impl Meter {
 
     /// The answer comes over a socket, which stays open when it ends: an event shows the end.
     pub fn on_socket(&mut self) {
-        self.ends_by_event = true;
+        self.state.needs_full_wasm |= !ALL_DIALECTS;
+        self.ends_by_event |= ALL_DIALECTS;
     }
 
     /// The response headers. Without them the status is unknown, and so is whether a failure came before any response.
@@ -512,7 +514,9 @@ impl Meter {
         Progress {
             first_token: report.has(NumberField::FirstToken),
             first_visible: report.has(NumberField::FirstVisible),
-            ended: self.state.ended || self.state.failed || (self.ends_by_event && self.is_answer_over()),
+            ended: self.state.ended
+                || self.state.failed
+                || (ALL_DIALECTS && self.ends_by_event && self.is_answer_over()),
             needs_full_wasm: self.needs_full_wasm(),
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// The report of events, 100 ms apart, with this description.
 fn report(description: &str, events: &[&str], end: End) -> StreamReport {
     let mut meter = Meter::new("f".repeat(32), Timestamp::from_ms(1000.0));
-    meter.on_format(description.as_bytes());
+    meter.on_formats(format!("https://a.example/api/chat\n{description}").as_bytes());
     meter.on_headers(Timestamp::from_ms(1050.0), 200, "text/event-stream");
     let mut now_ms = 1000.0;
     for event in events {
@@ -151,6 +151,15 @@ fn a_description_without_rules_is_none() {
 }
 
 #[test]
+fn the_first_description_for_the_address_counts() {
+    let described = r#"[7,{"text":"no","url":"/other"},{"text":"t","url":"/api/"},{"text":"u"}]"#;
+    let events = [r#"{"t":"a","u":"b","no":"c"}"#, r#"{"u":"b"}"#];
+    assert_eq!(closed(described, &events).deltas, 1);
+    let other = r#"{"text":"t","url":"/other"}"#;
+    assert_eq!(closed(other, &events).dialect.as_deref(), Some("generic"));
+}
+
+#[test]
 fn broken_json_is_malformed_and_no_text() {
     let report = closed(r#"{"text":"t"}"#, &[r#"{"t":"a"}"#, r#"{"t":"b""#]);
     assert_eq!((report.deltas, report.defects.get(Defect::Malformed)), (1, 1));
@@ -170,7 +179,7 @@ proptest! {
         let body = events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
         let play = |step: usize| {
             let mut meter = Meter::new("", Timestamp::from_ms(0.0));
-            meter.on_format(&description);
+            meter.on_formats(&[b"/api/chat\n", &description[..]].concat());
             for chunk in body.as_bytes().chunks(step) {
                 meter.on_chunk(Timestamp::from_ms(5.0), chunk);
             }

@@ -47,18 +47,15 @@ pub fn open(key: u32, request: f64, submit: f64) {
     SESSION.with_borrow_mut(|session| session.open(key, request, Some(submit).filter(|time| !time.is_nan())));
 }
 
-/// The app describes the stream's format, in JSON. It comes before the first bytes.
+/// What the page knows of the stream before its first bytes. With the number of a socket, `text` is the question that
+/// the stream answers, and its chunks are all messages of that socket. Without one, which is 0, `text` is the
+/// address of the response and, on the next line, the formats that the app describes.
 #[wasm_bindgen]
-pub fn format(key: u32, description: &[u8]) {
-    SESSION.with_borrow_mut(|session| session.format(key, description));
-}
-
-/// The stream answers `question`, which the app sent over the socket of this number or by a request. Its chunks are the
-/// messages of that socket.
-#[wasm_bindgen]
-pub fn socket(key: u32, number: u32, engine_io: bool, question: &[u8]) {
-    let question = Question { socket: number, engine_io, text: question };
-    SESSION.with_borrow_mut(|session| session.socket(key, question));
+pub fn context(key: u32, socket: u32, engine_io: bool, text: &[u8]) {
+    SESSION.with_borrow_mut(|session| match socket {
+        0 => session.formats(key, text),
+        _ => session.socket(key, Question { socket, engine_io, text }),
+    });
 }
 
 /// The response came. `js/tap/content-types.js` numbers the content types.

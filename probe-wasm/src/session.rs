@@ -39,10 +39,10 @@ impl Session {
         self.streams.push(Stream { key, meter });
     }
 
-    /// The app describes the stream's format.
-    pub(crate) fn format(&mut self, key: u32, description: &[u8]) {
+    /// The address of the response and, on the next line, the formats that the app describes.
+    pub(crate) fn formats(&mut self, key: u32, text: &[u8]) {
         if let Some(meter) = self.meter(key) {
-            meter.on_format(description);
+            meter.on_formats(text);
         }
     }
 

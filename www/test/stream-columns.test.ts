@@ -42,7 +42,7 @@ it("streams of a kind share the app, the model and the browser", () => {
 
 it("a dimension is a column unless the collector derives it", () => {
   const missing = DIMENSIONS.filter((dimension) => !(dimension in DIMENSION_VALUES));
-  expect(missing).toEqual(["prompt_size", "cached", "reasoning"]);
+  expect(missing).toEqual(["prompt_size", "cached", "reasoning", "stream_kind"]);
 });
 
 it("a value that the report does not tell is absent", () => {

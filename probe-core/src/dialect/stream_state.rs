@@ -87,11 +87,11 @@ impl StreamState {
         queue: [AppQueue::NONE; _],
     };
 
-    /// The app describes the format.
-    pub(crate) fn set_format(&mut self, description: &[u8]) {
+    /// The app describes formats: the address of the response and, on the next line, descriptions.
+    pub(crate) fn set_formats(&mut self, text: &[u8]) {
         self.needs_full_wasm |= !ALL_DIALECTS;
         for custom in &mut self.custom {
-            *custom = CustomFormat::of(description);
+            *custom = CustomFormat::of(text);
             self.end_expected = custom.has_end();
         }
     }

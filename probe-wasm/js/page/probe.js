@@ -47,7 +47,7 @@ const IDLE = {
 
 function createProbe(options) {
   const { collector, site, wasmUrl, wasmAllUrl, wasmIntegrity, patchFetch = true, isStream } = options;
-  const { consent = GRANTED, sampleRate, beforeSend = (report) => report, isBackground } = options;
+  const { consent = GRANTED, sampleRate, beforeSend = (report) => report, isBackground, formats } = options;
 
   // A stub has patched the page already, and its events are to be heard.
   const page = patchFetch || window.__llmRum ? window : { fetch };
@@ -158,7 +158,8 @@ function createProbe(options) {
       onEnd: callStreamEnd,
       enrich,
       loadFull: made.memory && loadFull,
-      formats: options.formats && attempt(() => formatsOf(options.formats)),
+      // The tag has it as text.
+      formats: attempt(() => (typeof formats == "string" ? formats : JSON.stringify(formats))),
     });
     session.setHidden(document.hidden);
     tap.sink_ = handleEvent;
@@ -299,11 +300,6 @@ function createProbe(options) {
     tap.buffered_.length = 0;
     session = watcher = undefined;
   }
-}
-
-/** The formats that the app describes, as plain data. The tag has them as text. */
-function formatsOf(formats) {
-  return [JSON.parse(typeof formats == "string" ? formats : JSON.stringify(formats))].flat();
 }
 
 /** Calls a function of the app. Its errors are reported as the app's. */

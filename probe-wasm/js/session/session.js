@@ -49,7 +49,7 @@ export class Session {
    * report. `enrich` returns what a stream's JSON is to be, as late as it can, since some things are known only after
    * the end; with `goes`, what the collector gets of it: an empty text is nothing. `loadFull` calls back with the
    * watcher that reads every stream, or with the fallback where the page cannot have it. `formats` are those that the
-   * app describes.
+   * app describes, in JSON.
    */
   constructor(watcher, page) {
     this.#watcher = watcher;
@@ -83,7 +83,7 @@ export class Session {
       case WHOLE:
         return this.#readWhole(stream, time, value);
       case ASKED:
-        return tell(stream, "socket", value.number, value.engineIo, value.question);
+        return tell(stream, "context", value.number, value.engineIo, value.question);
     }
     // It is no stream.
     this.#forget(stream);
@@ -167,8 +167,8 @@ export class Session {
     // The body lies there unread until the app asks for it.
     stream.answered_ = time;
     tell(stream, "headers", time, status, contentKindOf(headers.get("content-type")));
-    const format = this.#page.formats?.find((format) => url?.includes(format?.url ?? ""));
-    if (format) tell(stream, "format", bytesOf(JSON.stringify(format)));
+    const { formats } = this.#page;
+    if (formats) tell(stream, "context", 0, false, bytesOf(`${url}\n${formats}`));
   }
 
   /** Reads a chunk. True where nothing is due earlier than before. */

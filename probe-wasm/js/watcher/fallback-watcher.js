@@ -23,9 +23,7 @@ export function createFallbackWatcher(wake, later) {
       };
     },
 
-    format() {},
-
-    socket() {},
+    context() {},
 
     headers(key, time, status) {
       const report = streams[key];

@@ -6,12 +6,14 @@
 export interface Watcher {
   /** A request was made. `submit` is the time of the gesture that led to it, if there was one. */
   open(key: number, request: number, submit: number | undefined): void;
-  /** The stream answers a question over the socket with this number. Its chunks are all messages of that socket. */
-  socket(key: number, number: number, engineIo: boolean, question: Uint8Array): void;
   /** The response came. `contentKind` is a number of `tap/content-types.js`. */
   headers(key: number, time: number, status: number, contentKind: number): void;
-  /** The app describes the stream's format, in JSON. It comes before the first bytes. */
-  format(key: number, description: Uint8Array): void;
+  /**
+   * What the page knows of the stream before its first bytes. With the number of a `socket`, `text` is the question that
+   * the stream answers, and its chunks are all messages of that socket. With 0, `text` is the address of the
+   * response and, on the next line, the formats that the app describes.
+   */
+  context(key: number, socket: number, engineIo: boolean, text: Uint8Array): void;
   /** The app got bytes. Returns what has been seen so far, in the bits of `session/progress-flags.js`. */
   chunk(key: number, time: number, bytes: Uint8Array): number | void;
   /** The stream ended. `reason` is a number of `session/end-reasons.js`. */

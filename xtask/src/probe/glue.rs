@@ -11,10 +11,10 @@ pub(super) fn entry(module: &Module) -> String {
     imports.sort_unstable();
     let imports = imports.join(", ");
     format!(
-        "import {{ {imports}, __wbg_set_wasm, begin, chunk, format, report, socket }} from './glue_bg.js';
+        "import {{ {imports}, __wbg_set_wasm, begin, chunk, context, report }} from './glue_bg.js';
 const {{ exports }} = new WebAssembly.Instance(compiled, {{ './glue_bg.js': {{ {imports} }} }});
 __wbg_set_wasm(exports);
-watcher = {{ ...exports, begin, chunk, format, report, socket }};
+watcher = {{ ...exports, begin, chunk, context, report }};
 "
     )
 }
