@@ -127,7 +127,6 @@ impl Meter {
 
     /// The answer comes over a socket, which stays open when it ends: an event shows the end.
     pub fn on_socket(&mut self) {
-        self.state.needs_full_wasm |= !ALL_DIALECTS;
         self.ends_by_event |= ALL_DIALECTS;
     }
 

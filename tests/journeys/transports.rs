@@ -158,7 +158,7 @@ const ASK_THREE_TIMES: &str = "
             socket.onmessage = ({ data }) => data == '[DONE]' && resolve();
             socket.onclose = () => reject(new Error('the server has closed the socket'));
         });
-        socket.send(JSON.stringify({ model: 'demo' }));
+        socket.send(JSON.stringify({ model: 'demo', prompt: 'How far is the moon?' }));
         await answered;
         if (pause) await new Promise(resolve => setTimeout(resolve, pause));
     }
