@@ -52,7 +52,7 @@ impl Fallible {
             books["beacons"]["in_flight"] == 0
                 && books["beacons"]["received"] == accepted + refused
                 && books["reports"]["unaccounted"] == 0
-                && books["streams"] == json!({ "new": streams, "counted": streams, "open": 0 })
+                && books["streams"] == json!({ "new": streams, "counted": streams, "open": 0, "apart": {} })
         };
         self.process.until("/v1/accounting", is_balanced)
     }
