@@ -62,7 +62,7 @@ struct Row(
     Option<f64>,
 );
 
-/// The columns of [`rows`].
+/// The columns of [`rows()`].
 pub(super) fn columns() -> String {
     format!("{COLUMNS}, version")
 }
