@@ -88,7 +88,7 @@ pub(crate) enum Kind {
     Deleted,
     /// Facts of the backend, by result.
     ServerFact,
-    /// Finalized streams that no statistics have, by kind.
+    /// Finalized streams that are in no statistics of answers, by kind.
     Apart,
 }
 
@@ -279,7 +279,7 @@ impl Counts {
         self.add(Kind::Repair, "", LOST_STREAM, 1);
     }
 
-    /// Counts a finalized stream that no statistics have.
+    /// Counts a finalized stream that is in no statistics of answers.
     pub(crate) fn apart(&mut self, kind: StreamKind) {
         self.add(Kind::Apart, "", kind.as_str(), 1);
     }
@@ -421,7 +421,7 @@ const NO_ROW: &str = "no_row";
 /// Reasons for which probes drop items.
 pub(crate) const DROPPED: [&str; 4] = ["queue_full", "send_failed", "refused", "early"];
 
-/// Kinds of streams that no statistics have.
+/// Kinds of streams that are in no statistics of answers.
 pub(crate) const APART: [&str; 2] = [StreamKind::Background.as_str(), StreamKind::Output.as_str()];
 
 /// Results of new country files.

@@ -144,7 +144,7 @@ const FEWEST: usize = 20;
 /// Of the normal distribution, for 95 % on both sides.
 const Z_95: f64 = 1.96;
 
-/// Most streams that are read from files, the newest. An open dashboard asks once a minute.
+/// The most streams that are read from files, the newest first. An open dashboard asks once a minute.
 pub(super) const MOST_IN_FILES: u64 = 100_000;
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ struct Reports {
 struct Streams {
     new: u64,
     counted: u64,
-    /// Finalized streams that no statistics have, by kind.
+    /// Finalized streams that are in no statistics of answers, by kind.
     apart: BTreeMap<String, u64>,
     open: i64,
 }

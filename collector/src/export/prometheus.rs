@@ -285,7 +285,7 @@ impl Scrape {
             ),
             counter(
                 names::APART,
-                "Ended streams that no other metric has, by kind: background, or seen only in the page.",
+                "Ended streams that are in no other metric, by kind: background, or seen only in the page.",
                 self.each(Kind::Apart, "stream_kind", APART),
             ),
             counter(

@@ -1174,7 +1174,7 @@ export type Storage = "writable" | "unavailable";
 
 /** Streams that reports describe: `new` = `counted` + sum of `apart` + `open`. */
 export interface StreamAccounting {
-  /** Finalized streams that no statistics have, by kind. */
+  /** Finalized streams that are in no statistics of answers, by kind. */
   apart: Record<string, number>;
   counted: number;
   new: number;
