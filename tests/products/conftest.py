@@ -9,10 +9,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -32,7 +33,7 @@ CONFIG = f"""
 [[sites]]
 name = "chat"
 keys = ["pk_chat"]
-origins = ["http://127.0.0.1"]
+origins = ["loopback"]
 
 [[tokens]]
 name = "backend"
@@ -175,6 +176,24 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@contextmanager
+def serving(command: list[str | Path], port: int, log: Path, **options: Any) -> Iterator[str]:
+    """A server that this command starts, with its output in `log`."""
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, **options)
+
+    def listens() -> bool | None:
+        assert process.poll() is None, log.read_text()[-2_000:]
+        return is_listening(port) or None
+
+    try:
+        until(listens, "server")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
 @pytest.fixture(scope="session")
 def upstream() -> Iterator[UpstreamServer]:
     with UpstreamServer(("127.0.0.1", 0), Upstream) as server:
@@ -185,13 +204,8 @@ def upstream() -> Iterator[UpstreamServer]:
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Collector]:
-    yield from run_collector(tmp_path, CONFIG)
-
-
-def run_collector(tmp_path: Path, text: str) -> Iterator[Collector]:
-    """A collector with this configuration, until its test is over."""
     config = tmp_path / "llm-rum.toml"
-    config.write_text(text)
+    config.write_text(CONFIG)
     data = tmp_path / "data"
     command = [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, "--data", data]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

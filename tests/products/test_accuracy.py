@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -13,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-from conftest import BACKEND, CONFIG, Collector, free_port, is_listening, run_collector, until
+from conftest import BACKEND, Collector, free_port, serving, until
 from webdriver import chromium
 
 STREAMS = 200
@@ -105,11 +103,6 @@ class Engine:
             assert json.load(answer)["accepted"] == len(facts)
 
 
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[Collector]:
-    yield from run_collector(tmp_path, CONFIG.replace('"http://127.0.0.1"', '"loopback"'))
-
-
 @contextmanager
 def backend(collector: Collector, engine: Engine, log: Path) -> Iterator[str]:
     port = free_port()
@@ -118,18 +111,8 @@ def backend(collector: Collector, engine: Engine, log: Path) -> Iterator[str]:
         "COLLECTOR": collector.url, "UPSTREAM": f"http://127.0.0.1:{engine.port}/v1", "LOG": str(log),
     }
     uvicorn = [sys.executable, "-m", "uvicorn", "fastapi_chat:app", "--port", str(port), "--log-level", "warning"]
-    process = subprocess.Popen(uvicorn, env=environment, cwd=Path(__file__).parent)
-
-    def ready() -> bool | None:
-        assert process.poll() is None, "the backend has ended"
-        return is_listening(port) or None
-
-    try:
-        until(ready, "backend")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+    with serving(uvicorn, port, log.with_suffix(".output"), env=environment, cwd=Path(__file__).parent) as url:
+        yield url
 
 
 @contextmanager
@@ -141,13 +124,9 @@ def nginx(upstream: str, folder: Path) -> Iterator[str]:
         daemon off; pid {folder}/pid; error_log {folder}/error.log; events {{}}
         http {{ access_log off; {paths} server {{ listen 127.0.0.1:{port};
         location / {{ proxy_pass {upstream}; proxy_buffering on; }} }} }}""")
-    process = subprocess.Popen(["nginx", "-p", folder, "-c", folder / "nginx.conf"])
-    try:
-        until(lambda: is_listening(port) or None, "nginx")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+    command = ["nginx", "-p", folder, "-c", folder / "nginx.conf"]
+    with serving(command, port, folder / "nginx.output") as url:
+        yield url
 
 
 def chat(url: str, streams: int) -> dict[str, float]:

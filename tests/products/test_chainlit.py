@@ -2,16 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
-from conftest import CONFIG, Collector, run_collector, until
-from test_accuracy import free_port, is_listening
+from conftest import Collector, free_port, serving, until
 from webdriver import Page, chromium, post
 
 ERROR_MS = 10.0
@@ -57,11 +54,6 @@ ANSWERED = [
 UNTIL = "while (!(%s)) await new Promise((next) => setTimeout(next, 20)); return %s;"
 
 
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[Collector]:
-    yield from run_collector(tmp_path, CONFIG.replace('"http://127.0.0.1"', '"loopback"'))
-
-
 @contextmanager
 def chainlit(collector: Collector, folder: Path) -> Iterator[str]:
     port = free_port()
@@ -73,18 +65,9 @@ def chainlit(collector: Collector, folder: Path) -> Iterator[str]:
     (folder / ".chainlit/config.toml").write_text(f'[UI]\nname = "Assistant"\ncustom_js = "/public/loader.js"\n{meta}')
     app = Path(__file__).parent / "chainlit_chat.py"
     command = [sys.executable, "-m", "chainlit", "run", app, "--headless", "--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=folder, env=os.environ | {"CHAINLIT_APP_ROOT": str(folder)})
-
-    def ready() -> bool | None:
-        assert process.poll() is None, "Chainlit has ended"
-        return is_listening(port) or None
-
-    try:
-        until(ready, "Chainlit")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+    environment = os.environ | {"CHAINLIT_APP_ROOT": str(folder)}
+    with serving(command, port, folder / "chainlit.log", cwd=folder, env=environment) as url:
+        yield url
 
 
 class Chat:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -13,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-from conftest import CONFIG, Collector, free_port, is_listening, run_collector, until
+from conftest import Collector, free_port, serving, until
 from webdriver import Page, chromium
 
 # Half of the reports differ from the wire by less than this; the text after the first comes 40 ms later.
@@ -137,11 +135,6 @@ class Wire:
             self.messages.append(((time.perf_counter() - asked_at[0]) * 1e3, json.loads(line)))
 
 
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[Collector]:
-    yield from run_collector(tmp_path, CONFIG.replace('"http://127.0.0.1"', '"loopback"'))
-
-
 @contextmanager
 def app(collector: Collector, log: Path, program: Path = CHAT) -> Iterator[Wire]:
     port = free_port()
@@ -149,19 +142,8 @@ def app(collector: Collector, log: Path, program: Path = CHAT) -> Iterator[Wire]
         "COLLECTOR": collector.url, "GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port),
         "GRADIO_ANALYTICS_ENABLED": "False",
     }
-    with log.open("w") as output:
-        process = subprocess.Popen([sys.executable, program], env=environment, stdout=output, stderr=output)
-
-    def ready() -> bool | None:
-        assert process.poll() is None, log.read_text()[-2_000:]
-        return is_listening(port) or None
-
-    try:
-        until(ready, "app")
+    with serving([sys.executable, program], port, log, env=environment):
         yield Wire(port)
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @contextmanager

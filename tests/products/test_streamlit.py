@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import CONFIG, Collector, run_collector, until
+from conftest import Collector, until
 from streamlit_pace import STALL_S, WAIT_S, WORD_S, WORDS
 from webdriver import ENTER, Page, chromium
 
@@ -58,11 +58,6 @@ await new Promise((next) => setTimeout(next, 700));
 await window.llmRum.probe.flush();
 return window.log;
 """
-
-
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[Collector]:
-    yield from run_collector(tmp_path, CONFIG.replace('"http://127.0.0.1"', '"loopback"'))
 
 
 @pytest.fixture
