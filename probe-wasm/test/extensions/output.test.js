@@ -5,8 +5,9 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 
 import { output } from "../../js/extensions/output.js";
 import { CANCELLED, CHUNK, CLOSED, OPEN } from "../../js/tap/tap-events.js";
+import { fakeObserver } from "./fake-observer.js";
 
-let now, changed, observing, frames, busy, events, extension, body;
+let now, observer, frames, busy, events, extension, body;
 
 class Element {
   isConnected = true;
@@ -42,7 +43,7 @@ class Element {
 }
 
 beforeEach(() => {
-  [now, observing, frames, busy, events] = [1000, false, [], false, []];
+  [now, frames, busy, events] = [1000, [], false, []];
   body = new Element("body");
   mock.restoreAll();
   mock.timers.reset();
@@ -51,21 +52,7 @@ beforeEach(() => {
   globalThis.window = new EventTarget();
   globalThis.document = Object.assign(new EventTarget(), { hidden: false, querySelector: () => (busy ? body : null) });
   globalThis.requestAnimationFrame = (job) => frames.push(job);
-  globalThis.MutationObserver = class {
-    constructor(callback) {
-      changed = (...changes) => observing && callback(changes);
-    }
-    observe() {
-      observing = true;
-    }
-    disconnect() {
-      observing = false;
-    }
-  };
-  globalThis.MessageChannel = class {
-    port1 = {};
-    port2 = { postMessage: () => this.port1.onmessage({}) };
-  };
+  observer = fakeObserver();
   start();
 });
 
@@ -114,14 +101,14 @@ function ask(text, { keeps = "", field = new Element("textarea") } = {}) {
 /** An element with the text comes into the page. */
 function add(text, parent = body, kind = "p") {
   const element = new Element(kind, parent, text);
-  changed({ type: "childList", target: parent, addedNodes: [element], removedNodes: [] });
+  observer.changed({ type: "childList", target: parent, addedNodes: [element], removedNodes: [] });
   return element;
 }
 
 /** The app begins or ends its work. */
 function setBusy(isBusy) {
   busy = isBusy;
-  changed({ type: "attributes", target: body });
+  observer.changed({ type: "attributes", target: body });
 }
 
 /** Events and their times since the gesture. */
@@ -145,7 +132,7 @@ test("the answer lasts from the gesture to the last growth", () => {
   pass(5000);
   const marker = [CHUNK, 721];
   assert.deepEqual(emitted(), [[OPEN, 0], [CHUNK, 411], [CHUNK, 721], marker, [CLOSED, 721]]);
-  assert.equal(observing, false);
+  assert.equal(observer.observing, false);
   const made = { outcome: "complete", observed: "output", chunks: 2, events: 0, bytes: 0, deltas: 2 };
   assert.deepEqual(report(), { ...made, ttfp_ms: 411, e2e_ms: 721 });
 });
@@ -192,12 +179,12 @@ test("the user's own message is not the answer", () => {
   pass(50);
   const message = new Element("div", undefined, "face ");
   message.children.push(new Element("p", undefined, "Is it bold?"));
-  changed({ type: "childList", target: body, addedNodes: [message], removedNodes: [] });
+  observer.changed({ type: "childList", target: body, addedNodes: [message], removedNodes: [] });
   frame();
   assert.deepEqual(events, []);
   const said = add("", body);
   said.children.push(new Element("#text", undefined, "Is it bold?"));
-  changed({ type: "childList", target: said, addedNodes: [...said.children], removedNodes: [] });
+  observer.changed({ type: "childList", target: said, addedNodes: [...said.children], removedNodes: [] });
   frame();
   assert.deepEqual(events, []);
   add("Is it bold? Yes.");
@@ -221,7 +208,7 @@ test("text in parts that hold no answers is left out", () => {
   frame();
   assert.deepEqual(events, []);
   const text = new Element("p", answer, "Yes");
-  changed({ type: "childList", target: answer, addedNodes: [text], removedNodes: [thinking] });
+  observer.changed({ type: "childList", target: answer, addedNodes: [text], removedNodes: [thinking] });
   frame();
   assert.equal(emitted().length, 2, "a text that is shorter than what it replaces");
 });
@@ -237,23 +224,23 @@ test("a gesture that asks nothing measures nothing", () => {
   gesture("keydown", body, { key: "Enter" });
   gesture("keydown", field, { key: "Enter", shiftKey: true });
   pass(1);
-  assert.equal(observing, false);
+  assert.equal(observer.observing, false);
   ask("Why?");
   pass(30_000);
-  assert.equal(observing, false, "nothing followed");
+  assert.equal(observer.observing, false, "nothing followed");
   assert.deepEqual(events, []);
 });
 
 test("only fields and buttons that the app names ask", () => {
   restart({ input: "question", send: "suggestion" });
   ask("a filter");
-  assert.equal(observing, false);
+  assert.equal(observer.observing, false);
   gesture("click", new Element("suggestion"));
   pass(1);
-  assert.equal(observing, true);
+  assert.equal(observer.observing, true);
   restart({ input: "question", send: "suggestion" });
   ask("Why?", { field: new Element("question") });
-  assert.equal(observing, true);
+  assert.equal(observer.observing, true);
 });
 
 test("a click asks if it empties the field, and a form once", () => {

@@ -6,10 +6,11 @@ import { beforeEach, mock, test } from "node:test";
 import { paint } from "../../js/extensions/paint.js";
 import { CHUNK, CLOSED } from "../../js/tap/tap-events.js";
 import { NEEDS_FULL_WASM, END_MARKER, FIRST_TOKEN, FIRST_VISIBLE } from "../../js/session/progress-flags.js";
+import { fakeObserver } from "./fake-observer.js";
 
 const VISIBLE = FIRST_TOKEN | FIRST_VISIBLE;
 
-let now, changed, observing, frames, idle, probe, extension, body;
+let now, observer, frames, idle, probe, extension, body;
 
 class Element {
   textContent = "";
@@ -33,7 +34,7 @@ class Element {
 }
 
 beforeEach(() => {
-  [now, observing, frames, idle, body] = [1000, false, [], [], new Element()];
+  [now, frames, idle, body] = [1000, [], [], new Element()];
   mock.restoreAll();
   mock.timers.reset();
   mock.timers.enable({ apis: ["setTimeout"] });
@@ -42,21 +43,7 @@ beforeEach(() => {
   globalThis.document = Object.assign(new EventTarget(), { hidden: false });
   globalThis.getComputedStyle = ({ display }) => ({ display });
   globalThis.requestAnimationFrame = (job) => frames.push(job);
-  globalThis.MutationObserver = class {
-    constructor(callback) {
-      changed = (...changes) => observing && callback(changes);
-    }
-    observe() {
-      observing = true;
-    }
-    disconnect() {
-      observing = false;
-    }
-  };
-  globalThis.MessageChannel = class {
-    port1 = {};
-    port2 = { postMessage: () => this.port1.onmessage({}) };
-  };
+  observer = fakeObserver();
   probe = {};
   extension = paint()({ probe, guard: (job) => job() });
 });
@@ -76,13 +63,13 @@ function pass(ms) {
 function grow(element, chars) {
   const text = { textContent: "x".repeat(chars), contains: () => false };
   element.textContent += text.textContent;
-  changed({ type: "childList", target: element, addedNodes: [text], removedNodes: [] });
+  observer.changed({ type: "childList", target: element, addedNodes: [text], removedNodes: [] });
 }
 
 /** The element comes into the page with its content. */
 function insert(element) {
   element.isConnected = true;
-  changed({ type: "childList", target: element.parentNode, addedNodes: [element], removedNodes: [] });
+  observer.changed({ type: "childList", target: element.parentNode, addedNodes: [element], removedNodes: [] });
 }
 
 function chunk(stream, seen = VISIBLE) {
@@ -159,7 +146,7 @@ test("an ended early stream keeps its frame for three seconds", () => {
     assert.equal(painted(stream), frameMs);
     frame(4000);
     grow(output, 1);
-    assert.deepEqual([observing, stream.paint.records], [false, undefined]);
+    assert.deepEqual([observer.observing, stream.paint.records], [false, undefined]);
   }
 });
 
@@ -205,10 +192,10 @@ test("a stream with text before the observation has no frame", () => {
 
 test("no element is observed after a stream without visible text", () => {
   ended(chunk({ time: now }, FIRST_TOKEN));
-  assert.equal(observing, false);
+  assert.equal(observer.observing, false);
   // Some clients stop reading at the end marker.
   chunk({ time: now }, FIRST_TOKEN | END_MARKER);
-  assert.equal(observing, false);
+  assert.equal(observer.observing, false);
 });
 
 test("an ended stream keeps no reference to page elements", () => {
@@ -218,7 +205,7 @@ test("an ended stream keeps no reference to page elements", () => {
   ended(stream);
   frame(4000);
   grow(output, 1);
-  assert.equal(observing, false);
+  assert.equal(observer.observing, false);
   assert.equal(painted(stream), 110);
   const { records, outputs } = stream.paint;
   assert.deepEqual([records, outputs], [undefined, undefined]);
