@@ -1,5 +1,5 @@
-//! A format that the app describes in the probe's options: which values of its events are text, and which say that the
-//! answer is over or has failed. `docs/custom-formats.md` has the language.
+//! A format that the app describes in the probe's options: where its events have text, and which of them end the answer
+//! or report an error. `docs/custom-formats.md` explains the rules.
 
 mod condition;
 
@@ -13,7 +13,7 @@ use condition::Condition;
 /// The name in reports.
 pub(crate) const NAME: &str = "custom";
 
-/// The rules of a format. Without rules there is none.
+/// The rules of a described format. A stream without a described format has none.
 #[derive(Debug, Clone)]
 pub(crate) struct CustomFormat {
     rules: Vec<Rule>,
@@ -54,15 +54,15 @@ pub(crate) struct CustomValues<'a> {
     pub(crate) id: &'a [u8],
     /// Tokens as the server counted them: input and output.
     pub(crate) tokens: [Option<f64>; 2],
-    /// It looks like JSON and is none.
+    /// The data begins like JSON, and is not valid JSON.
     pub(crate) malformed: bool,
 }
 
 impl CustomFormat {
     pub(crate) const NONE: Self = Self { rules: Vec::new(), is_cumulative: false };
 
-    /// Reads the address of the response and, on the next line, a description or a list of them. The first for this
-    /// address counts. What is not understood is left out: the development build warns of it.
+    /// Reads the address of the response and, on the next line, a description or a list of them. The first one for this
+    /// address is used. A rule that cannot be read is ignored: the development build warns of it.
     pub(crate) fn of(text: &[u8]) -> Self {
         let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
         let (address, descriptions) = (&text[..end], text.get(end + 1..).unwrap_or_default());
@@ -81,7 +81,8 @@ impl CustomFormat {
         chosen
     }
 
-    /// Reads a description: an object with a rule, or a list of rules, per role. None for another address.
+    /// Reads a description: an object with a rule, or a list of rules, for each role. Without rules if it is for another
+    /// address.
     fn described(json: &mut Json<'_>, address: &[u8]) -> Self {
         let (mut format, mut is_meant) = (Self::NONE, true);
         if !json.enter(b'{') {
@@ -141,7 +142,7 @@ impl CustomFormat {
                 }
             }
         }
-        // The end marker itself is no text.
+        // The data of an end marker or an error is not text.
         if !taken.ended && !taken.failed {
             taken.text = taken.text.and(whole_data);
         }

@@ -20,6 +20,7 @@ mod field_values;
 pub mod framing;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz_targets;
+mod hash;
 mod inference;
 mod integrity;
 mod json;

@@ -1,9 +1,10 @@
-//! A place in an event, and what has to stand there.
+//! A condition on an event: a value at a path, or the event's name or data.
 
 use crate::framing::Event;
 use crate::json::{Json, Word};
 
-/// A place, and a value that has to stand there. Without a value, anything that says something does.
+/// A place in an event, and the value that it must have. Without a value, any that is not null, false, zero or empty
+/// will do.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     place: Place,
@@ -27,7 +28,7 @@ enum Step {
     Key(Word, Option<u32>),
 }
 
-/// What stands at a place.
+/// The value at a place.
 pub(super) struct Value<'a> {
     /// A string as it is between its quotes, with escapes.
     pub(super) text: Option<&'a [u8]>,
@@ -62,7 +63,7 @@ impl Condition {
         holds
     }
 
-    /// Shows each value at the place that fulfils the condition: several, if a step is `*`.
+    /// Calls `show` with each value at the place that meets the condition: several if a step is `*`.
     pub(super) fn each<'a>(&self, event: &Event<'a>, show: &mut dyn FnMut(Value<'a>)) {
         let mut check = |value: Value<'a>| {
             if value.is(self.value.as_deref()) {

@@ -1,6 +1,6 @@
 //! Strings at one place of the events, and whether they are text of an answer.
 
-use super::words::{hash, hash_on};
+use crate::hash::{hash, hash_on};
 use crate::json::written_bytes;
 use crate::text_kinds::TextKinds;
 

@@ -3,9 +3,10 @@
 use super::words::{
     AUTHOR_KEYS, END_KEYS, END_WORDS, ERROR_KEYS, FAILURE_WORDS, KIND_KEYS, REASON_KEYS, REASONING_KEYS,
     REASONING_WORDS, SUCCESS_KEYS, TEXT_KEYS, TOKEN_KEYS, TOOL_KEYS, TOOL_WORDS, USER_WORDS, below, has_word,
-    hash, is_name,
+    is_name,
 };
 use crate::framing::Event;
+use crate::hash::hash;
 use crate::json::{Json, Word};
 use crate::text_kinds::TextKinds;
 

@@ -3,7 +3,7 @@
 use crate::json::Word;
 
 /// Keys whose value names the kind of the event.
-pub(super) const KIND_KEYS: [Word; 11] = words([
+pub(super) const KIND_KEYS: [Word; 11] = Word::all([
     b"type",
     b"event",
     b"object",
@@ -18,7 +18,7 @@ pub(super) const KIND_KEYS: [Word; 11] = words([
 ]);
 
 /// Keys of generated text.
-pub(super) const TEXT_KEYS: [Word; 12] = words([
+pub(super) const TEXT_KEYS: [Word; 12] = Word::all([
     b"text",
     b"content",
     b"token",
@@ -34,7 +34,7 @@ pub(super) const TEXT_KEYS: [Word; 12] = words([
 ]);
 
 /// Keys of reasoning.
-pub(super) const REASONING_KEYS: [Word; 7] = words([
+pub(super) const REASONING_KEYS: [Word; 7] = Word::all([
     b"reasoning",
     b"reasoning_content",
     b"reasoning_text",
@@ -46,10 +46,10 @@ pub(super) const REASONING_KEYS: [Word; 7] = words([
 
 /// Keys of what the model writes to a tool.
 pub(super) const TOOL_KEYS: [Word; 6] =
-    words([b"arguments", b"args", b"tool_calls", b"tool_call", b"function_call", b"partial_json"]);
+    Word::all([b"arguments", b"args", b"tool_calls", b"tool_call", b"function_call", b"partial_json"]);
 
 /// Keys whose value is an error, if it says anything.
-pub(super) const ERROR_KEYS: [Word; 12] = words([
+pub(super) const ERROR_KEYS: [Word; 12] = Word::all([
     b"error",
     b"errors",
     b"err",
@@ -65,16 +65,16 @@ pub(super) const ERROR_KEYS: [Word; 12] = words([
 ]);
 
 /// Keys of the author of an event.
-pub(super) const AUTHOR_KEYS: [Word; 4] = words([b"role", b"author", b"sender", b"type"]);
+pub(super) const AUTHOR_KEYS: [Word; 4] = Word::all([b"role", b"author", b"sender", b"type"]);
 
 /// Words for the user as the author.
 pub(super) const USER_WORDS: [&[u8]; 2] = [b"user", b"human"];
 
 /// Keys that are `false` in an error.
-pub(super) const SUCCESS_KEYS: [Word; 3] = words([b"success", b"ok", b"succeeded"]);
+pub(super) const SUCCESS_KEYS: [Word; 3] = Word::all([b"success", b"ok", b"succeeded"]);
 
 /// Keys that are `true` in the last event.
-pub(super) const END_KEYS: [Word; 16] = words([
+pub(super) const END_KEYS: [Word; 16] = Word::all([
     b"done",
     b"is_done",
     b"isDone",
@@ -95,12 +95,12 @@ pub(super) const END_KEYS: [Word; 16] = words([
 
 /// Keys that have a value in the last event.
 pub(super) const REASON_KEYS: [Word; 4] =
-    words([b"finish_reason", b"finishReason", b"stop_reason", b"stopReason"]);
+    Word::all([b"finish_reason", b"finishReason", b"stop_reason", b"stopReason"]);
 
 /// Keys of token counts: input, then output.
 pub(super) const TOKEN_KEYS: [[Word; 4]; 2] = [
-    words([b"prompt_tokens", b"input_tokens", b"promptTokens", b"inputTokens"]),
-    words([b"completion_tokens", b"output_tokens", b"completionTokens", b"outputTokens"]),
+    Word::all([b"prompt_tokens", b"input_tokens", b"promptTokens", b"inputTokens"]),
+    Word::all([b"completion_tokens", b"output_tokens", b"completionTokens", b"outputTokens"]),
 ];
 
 /// Words in the kind of an event that ends the answer.
@@ -130,16 +130,6 @@ pub(super) const REASONING_WORDS: [&[u8]; 5] = [b"reasoning", b"thinking", b"tho
 /// Words in the kind of an event that carries what the model writes to a tool.
 pub(super) const TOOL_WORDS: [&[u8]; 4] = [b"tool", b"function", b"arguments", b"args"];
 
-const fn words<const N: usize>(texts: [&[u8]; N]) -> [Word; N] {
-    let mut words = [Word::of(b""); N];
-    let mut at = 0;
-    while at < N {
-        words[at] = Word::of(texts[at]);
-        at += 1;
-    }
-    words
-}
-
 /// Whether one of the words of a name, as in `message_end` or `runCompleted`, is in the list.
 pub(super) fn has_word(name: &[u8], list: &[&[u8]]) -> bool {
     let is_start = |at: usize| at > 0 && name[at].is_ascii_uppercase() && name[at - 1].is_ascii_lowercase();
@@ -159,16 +149,6 @@ pub(super) fn has_word(name: &[u8], list: &[&[u8]]) -> bool {
 pub(super) fn is_name(text: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./:|".contains(byte);
     !text.is_empty() && text.len() <= MAX_NAME_BYTES && text.iter().all(fits)
-}
-
-/// A hash of bytes.
-pub(super) fn hash(text: &[u8]) -> u64 {
-    hash_on(0xCBF2_9CE4_8422_2325, text)
-}
-
-/// Goes on with a hash: that of two parts is that of the whole.
-pub(super) fn hash_on(start: u64, text: &[u8]) -> u64 {
-    text.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
 /// A place below another one.

@@ -21,6 +21,17 @@ impl Word {
         Self::end(hash, last, rest.len())
     }
 
+    /// The hashes of several words.
+    pub(crate) const fn all<const N: usize>(texts: [&[u8]; N]) -> [Self; N] {
+        let mut words = [Self(0); N];
+        let mut at = 0;
+        while at < N {
+            words[at] = Self::of(texts[at]);
+            at += 1;
+        }
+        words
+    }
+
     pub(crate) const fn from_bytes([a, b, c]: [u8; 3]) -> Self {
         Self(u32::from_le_bytes([a, b, c, 0]))
     }

@@ -1,5 +1,6 @@
 //! The ids that questions and events name, as hashes.
 
+use crate::hash::hash;
 use crate::json::{Json, Word};
 
 /// The ids of an event: of the answer, and of the chat.
@@ -58,7 +59,8 @@ impl Found {
                 let id = take_id(json);
                 if let Some(id) = id.filter(|_| rank < self.rank) {
                     self.rank = rank;
-                    self.ids = EventIds { answer: Some(id), is_vague: key == VAGUE_KEY, ..self.ids };
+                    self.ids =
+                        EventIds { answer: Some(id), is_vague: key == Word::of(VAGUE_KEY), ..self.ids };
                 }
             } else if self.ids.chat.is_none() && CHAT_KEYS.contains(&key) {
                 self.ids.chat = take_id(json).map(|id| (key.hash(), id));
@@ -75,7 +77,7 @@ fn take_id(json: &mut Json<'_>) -> Option<u64> {
         json.string()?
     } else {
         let count = json.count();
-        return (!count.is_nan()).then(|| hash(count.to_bits().to_le_bytes().as_slice()));
+        return (!count.is_nan()).then(|| hash(&count.to_bits().to_le_bytes()));
     };
     (!id.is_empty() && id.len() <= MAX_ID_BYTES).then(|| hash(id))
 }
@@ -116,37 +118,30 @@ fn value_at(text: &[u8]) -> &[u8] {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// FNV-1a.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xCBF2_9CE4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
-}
-
 /// Keys of an answer's id, the surest first.
-const ANSWER_KEYS: [Word; 9] = [
-    Word::of(b"message_id"),
-    Word::of(b"messageId"),
-    Word::of(b"response_id"),
-    Word::of(b"responseId"),
-    Word::of(b"run_id"),
-    Word::of(b"runId"),
-    Word::of(b"request_id"),
-    Word::of(b"requestId"),
+const ANSWER_KEYS: [Word; 9] = Word::all([
+    b"message_id",
+    b"messageId",
+    b"response_id",
+    b"responseId",
+    b"run_id",
+    b"runId",
+    b"request_id",
+    b"requestId",
     VAGUE_KEY,
-];
-const VAGUE_KEY: Word = Word::of(b"id");
+]);
+const VAGUE_KEY: &[u8] = b"id";
 /// Keys of a chat's id.
-const CHAT_KEYS: [Word; 8] = [
-    Word::of(b"chat_id"),
-    Word::of(b"chatId"),
-    Word::of(b"thread_id"),
-    Word::of(b"threadId"),
-    Word::of(b"conversation_id"),
-    Word::of(b"conversationId"),
-    Word::of(b"session_id"),
-    Word::of(b"sessionId"),
-];
+const CHAT_KEYS: [Word; 8] = Word::all([
+    b"chat_id",
+    b"chatId",
+    b"thread_id",
+    b"threadId",
+    b"conversation_id",
+    b"conversationId",
+    b"session_id",
+    b"sessionId",
+]);
 /// Ids are in an event itself or in what it wraps.
 const MAX_DEPTH: usize = 4;
 /// Elements of an array that are looked at.

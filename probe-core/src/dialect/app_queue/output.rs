@@ -160,9 +160,7 @@ impl Output {
             (Edit::Put, Place::Element(at)) => self.put_message(at, json, now_ms),
             (Edit::Append | Edit::Put, Place::Content(at)) => {
                 let bytes = content_bytes(json);
-                let chat = self.chat();
-                chat.bytes = 0;
-                chat.text_at(at, bytes)
+                self.edit_chat(|chat| chat.text_at(at, bytes))
             }
             (Edit::Append | Edit::Put, Place::PairAnswer(at)) => {
                 let bytes = content_bytes(json);
@@ -197,26 +195,27 @@ impl Output {
         let Some(ChatMessage { kinds, bytes }) = message else {
             return Brought::Nothing;
         };
-        let chat = self.chat();
-        chat.bytes = 0;
-        if at < MAX_MESSAGES {
-            if at >= chat.kinds.len() {
-                chat.kinds.resize(at + 1, TextKinds::ANSWER);
+        self.edit_chat(|chat| {
+            if at < MAX_MESSAGES {
+                if at >= chat.kinds.len() {
+                    chat.kinds.resize(at + 1, TextKinds::ANSWER);
+                }
+                chat.kinds[at] = kinds;
             }
-            chat.kinds[at] = kinds;
-        }
-        Brought::Chat(if bytes > 0 { kinds } else { TextKinds::NONE })
+            Brought::Chat(if bytes > 0 { kinds } else { TextKinds::NONE })
+        })
     }
 
-    /// The chat that this output is known to be by now.
-    fn chat(&mut self) -> &mut Chat {
-        if !self.is_chat() {
-            *self = Self::Chat(Chat::default());
-        }
-        match self {
-            Self::Chat(chat) => chat,
-            _ => unreachable!("it is a chat"),
-        }
+    /// Edits the chat that this output is known to be by now. Its text does not come whole any longer.
+    fn edit_chat(&mut self, edit: impl FnOnce(&mut Chat) -> Brought) -> Brought {
+        let mut chat = match self {
+            Self::Chat(chat) => std::mem::take(chat),
+            Self::Other | Self::String(_) => Chat::default(),
+        };
+        chat.bytes = 0;
+        let brought = edit(&mut chat);
+        *self = Self::Chat(chat);
+        brought
     }
 }
 
