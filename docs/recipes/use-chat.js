@@ -4,6 +4,7 @@ import { useChat } from "@ai-sdk/react";
 import { DefaultChatTransport } from "ai";
 import { createElement, useEffect } from "react";
 import { createRoot } from "react-dom/client";
+import { answerText } from "./answer-text.js";
 
 function Chat({ api, prompt, onText, onDone }) {
   const { messages, sendMessage } = useChat({
@@ -12,8 +13,7 @@ function Chat({ api, prompt, onText, onDone }) {
     onError: onDone,
   });
   useEffect(() => void sendMessage({ text: prompt }), []);
-  const parts = messages.filter(({ role }) => role === "assistant").flatMap(({ parts }) => parts);
-  const text = parts.filter(({ type }) => type === "text").map(({ text }) => text).join("");
+  const text = answerText(messages);
   useEffect(() => onText(text), [text]);
   return createElement("p", { "data-llm-output": "" }, text);
 }

@@ -3,18 +3,53 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use beacon::Outcome;
 use serde_json::Value;
 use tests::{AppPage, DemoSite, Engine, recording};
 
 use crate::{Stage, in_every_engine};
 
-const CLIENTS: [&str; 6] = ["openai", "anthropic", "langchain", "ollama", "plainFetch", EVENT_SOURCE];
+/// Every client, and what answers it.
+const CLIENTS: [(&str, Backend); 14] = [
+    ("openai", Backend::Demo),
+    ("anthropic", Backend::Demo),
+    ("langchain", Backend::Demo),
+    ("ollama", Backend::Demo),
+    ("plainFetch", Backend::Demo),
+    (EVENT_SOURCE, Backend::Demo),
+    (SSE_JS, Backend::Demo),
+    ("deepChat", Backend::Demo),
+    ("angular", Backend::Demo),
+    ("reactUseChat", Backend::Recorded("ai_sdk_ui_text")),
+    ("vueChat", Backend::Recorded("ai_sdk_ui_text")),
+    ("svelteChat", Backend::Recorded("ai_sdk_ui_text")),
+    ("assistantUi", Backend::Recorded("ai_sdk_ui_text")),
+    ("langgraph", Backend::Recorded("langgraph_messages")),
+];
 /// The one whose browser reads comments and keeps them.
 const EVENT_SOURCE: &str = "plainEventSource";
-/// `useChat` speaks to the app's own backend.
-const RECORDED: &str = "ai_sdk_ui_text";
+/// The one that aborts at the end marker, with what follows it unread.
+const SSE_JS: &str = "sseJs";
+
+/// What answers a client.
+#[derive(Clone, Copy)]
+enum Backend {
+    /// The demo site.
+    Demo,
+    /// The page's server, with the recorded answer of an app's own backend.
+    Recorded(&'static str),
+}
+
+impl Backend {
+    /// Where it lies.
+    fn address(self, demo: &DemoSite, page: &AppPage) -> Value {
+        match self {
+            Self::Demo => api(demo),
+            Self::Recorded(name) => format!("{}/recorded/{name}", page.url).into(),
+        }
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_read_and_report_every_byte_in_every_engine() -> Result<()> {
@@ -29,10 +64,9 @@ async fn every_client(engine: Engine) -> Result<()> {
     let plain = AppPage::serve(RECIPES, "").await?;
     let demo = DemoSite::start_with(&stage.collector.url, &same).await?;
     stage.browser.page.goto(&plain.url).await?;
-    for client in CLIENTS {
-        without.push(stage.browser.run(ASK, vec![client.into(), api(&demo)]).await?);
+    for (client, backend) in CLIENTS {
+        without.push(stage.browser.run(ASK, vec![client.into(), backend.address(&demo, &plain)]).await?);
     }
-    without.push(stage.browser.run(ASK, vec!["reactUseChat".into(), backend(&plain)]).await?);
 
     let snippet = stage.collector.get("/snippet.json?site=demo").await?;
     let probe = [&snippet["stub"]["tag"], &snippet["tag"], &snippet["more"]["tag"]]
@@ -42,19 +76,17 @@ async fn every_client(engine: Engine) -> Result<()> {
     stage.browser.page.goto(&watched.url).await?;
     stage.keep_reports().await?;
     stage.browser.run(WAIT_FOR_MORE, vec![]).await?;
-    for (client, without) in CLIENTS.into_iter().zip(&without) {
+    for (at, ((client, backend), without)) in CLIENTS.into_iter().zip(&without).enumerate() {
         let before = demo.latest().await?;
-        let with = stage.browser.run(ASK, vec![client.into(), api(&demo)]).await?;
+        let with = stage.browser.run(ASK, vec![client.into(), backend.address(&demo, &watched)]).await?;
         same_text(client, &with, without)?;
-        let entry = demo.ended(before).await?;
-        let sent = entry.bytes();
-        let least = if client == EVENT_SOURCE { sent * 3 / 4 } else { sent };
-        read_whole(&stage, client, least..=sent).await?;
+        let sent = match backend {
+            Backend::Demo => demo.ended(before).await?.bytes(),
+            Backend::Recorded(name) => recording(name)?.iter().map(|read| read.len() as u64).sum(),
+        };
+        let least = if client == EVENT_SOURCE || client == SSE_JS { sent * 3 / 4 } else { sent };
+        read_whole(&stage, client, at, least..=sent).await?;
     }
-    let with = stage.browser.run(ASK, vec!["reactUseChat".into(), backend(&watched)]).await?;
-    same_text("reactUseChat", &with, without.last().context("it ran")?)?;
-    let sent: usize = recording(RECORDED)?.iter().map(String::len).sum();
-    read_whole(&stage, "reactUseChat", sent as u64..=sent as u64).await?;
     nothing_has_the_prompt(&stage).await?;
     stage.browser.close().await
 }
@@ -128,11 +160,10 @@ fn same_text(client: &str, with: &Value, without: &Value) -> Result<()> {
 }
 
 /// The latest stream ended well, and as many bytes were seen.
-async fn read_whole(stage: &Stage, client: &str, bytes: RangeInclusive<u64>) -> Result<()> {
-    let streams = 1 + CLIENTS.iter().position(|name| *name == client).unwrap_or(CLIENTS.len());
-    let ids = stage.ended_ids(streams).await?;
-    ensure!(ids.len() == streams, "{client}: one report for each stream");
-    let report = stage.collector.final_report(&ids[streams - 1]).await?;
+async fn read_whole(stage: &Stage, client: &str, at: usize, bytes: RangeInclusive<u64>) -> Result<()> {
+    let ids = stage.ended_ids(at + 1).await?;
+    ensure!(ids.len() == at + 1, "{client}: one report for each stream");
+    let report = stage.collector.final_report(&ids[at]).await?;
     ensure!(
         report.outcome == Outcome::Complete && bytes.contains(&report.bytes) && report.ttft_ms.is_some(),
         "{client}, of {bytes:?} bytes: {report:#?}"
@@ -142,10 +173,6 @@ async fn read_whole(stage: &Stage, client: &str, bytes: RangeInclusive<u64>) -> 
 
 fn api(demo: &DemoSite) -> Value {
     format!("{}/llm/normal", demo.url).into()
-}
-
-fn backend(page: &AppPage) -> Value {
-    format!("{}/recorded/{RECORDED}", page.url).into()
 }
 
 const RECIPES: &str = r#"<script defer src="/recipes/recipes.js"></script>"#;

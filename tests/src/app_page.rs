@@ -30,8 +30,8 @@ pub struct AppPage {
 impl AppPage {
     /// Serves it under `policy`, or under none. What the policy has stopped is listed in
     /// `window.violations`, and scripts that were refused in `window.refused`. Beside it lie the probe's
-    /// files under `/own/`, the recipes' script under `/recipes/`, and under `/recorded/NAME/api/chat` an
-    /// answer that was recorded, and under `/paced/COUNT/BUNDLE/api/chat` one of so many pieces of text, 40 ms
+    /// files under `/own/`, the recipes' script under `/recipes/`, and under `/recorded/NAME/` an answer
+    /// that was recorded, and under `/paced/COUNT/BUNDLE/api/chat` one of so many pieces of text, 40 ms
     /// each, sent in bundles.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl AppPage {
             .route("/first.js", get(async || ([(CONTENT_TYPE, "text/javascript")], FIRST)))
             .route("/own/{file}", files(built("probe-wasm/dist")?))
             .route("/recipes/{file}", files(built("docs/recipes/dist")?))
-            .route("/recorded/{name}/api/chat", post(recorded))
+            .route("/recorded/{name}/{*route}", post(recorded))
             .route("/paced/{count}/{bundle}/api/chat", post(paced)))
     }
 
@@ -105,7 +105,7 @@ pub fn recording(name: &str) -> Result<Vec<String>> {
     Ok(reads)
 }
 
-async fn recorded(extract::Path(name): extract::Path<String>) -> Response {
+async fn recorded(extract::Path((name, _)): extract::Path<(String, String)>) -> Response {
     let Ok(reads) = recording(&name) else { return StatusCode::NOT_FOUND.into_response() };
     // A pause between two, so that they come as two.
     let body = stream::unfold(reads.into_iter(), async |mut reads| {
