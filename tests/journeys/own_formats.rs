@@ -80,8 +80,8 @@ fn is_read(ttft_ms: Option<f64>, seen_ms: &Value) -> bool {
         .is_some_and(|(ttft_ms, (before, seen))| before - 2.0 <= ttft_ms && ttft_ms <= seen + 2.0)
 }
 
-/// Reads a recorded answer. When did its last read without the text come, and when the one with it? The first
-/// counts from after the question, the second from before it.
+/// Reads a recorded answer. When did its last read without the whole event of the text come, and when the one with
+/// it? WebKit splits events. The first time counts from after the question, the second from before it.
 const READ: &str = "
     const [name, first] = args;
     const start = performance.now();
@@ -93,7 +93,8 @@ const READ: &str = "
     let text = '', before = 0, seen;
     for (let read; !(read = await reader.read()).done; ) {
         text += decoder.decode(read.value, { stream: true });
-        if (text.includes(first)) seen ??= performance.now() - start;
+        const at = text.indexOf(first);
+        if (at >= 0 && text.includes('\\n\\n', at)) seen ??= performance.now() - start;
         else before = performance.now() - sent;
     }
     return [before, seen];";
