@@ -40,7 +40,7 @@ const LAYERS: [Layers; 6] = [
     },
     Layers {
         folder: "instrumentation/rust/src",
-        order: "lib service body stream_end comment_writer event_kind event_splitter eligibility marks",
+        order: "lib service body comment_writer event_kind event_splitter eligibility marks stream_end",
     },
     Layers {
         folder: "www/src",

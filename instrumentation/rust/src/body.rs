@@ -167,14 +167,14 @@ impl Comments {
 
     /// Tells the app's listener, once.
     fn tell(&mut self, ended: Ended) {
-        let (Some(id), Some(Listener(listener))) = (self.id.take(), &self.watch.listener) else {
-            return;
-        };
+        let (Some(id), Some(listener)) = (self.id.take(), &self.watch.listener) else { return };
         let (ttft, generation) = self.writer.as_ref().map(CommentWriter::times).unwrap_or_default();
         let (duration, marked) = (self.watch.elapsed(), self.watch.marks.get());
         let end = StreamEnd { id, ended, duration, ttft, generation, marked };
-        // A panic of the listener must not reach the response. The panic hook logs it.
-        let _ = catch_unwind(AssertUnwindSafe(|| listener(end)));
+        listener.tell(end.clone());
+        if ended == Ended::ClientGone {
+            self.watch.marks.client_left(end, listener.clone());
+        }
     }
 
     /// An internal fault ends the comments, and not the app's response. The panic hook logs it.

@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 
 use crate::event_kind::{Kind, kind_of};
 use crate::event_splitter::{Event, EventSplitter};
-use crate::marks::{Marked, Marks, whole_microseconds};
+use crate::marks::Marks;
+use crate::stream_end::{Marked, whole_microseconds};
 
 #[derive(Debug)]
 pub(crate) struct CommentWriter {

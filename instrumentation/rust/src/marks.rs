@@ -3,18 +3,20 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::stream_end::{Listener, Marked, StreamEnd, whole_microseconds};
+
 /// The marked values of one response. All clones belong to the same response.
 ///
 /// [`Marks::current`] gives those of the current request. A task that the handler spawns has no current request: move
 /// the value into it. Each request's extensions have the value, too.
 #[derive(Debug, Clone, Default)]
-pub struct Marks(Arc<Mutex<Marked>>);
+pub struct Marks(Arc<Mutex<State>>);
 
-/// What was marked. `None` until it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Marked {
-    pub(crate) queue_ms: Option<f64>,
-    pub(crate) output_tokens: Option<u64>,
+#[derive(Debug, Default)]
+struct State {
+    marked: Marked,
+    /// The end of a stream whose client left, until [`Marks::tokens_after_gone`] is called.
+    gone: Option<(StreamEnd, Listener)>,
 }
 
 /// Adds values to the next comment of the current request.
@@ -41,13 +43,42 @@ impl Marks {
     /// As [`mark`], for this response.
     pub fn mark(&self, queue_ms: Option<f64>, output_tokens: Option<u64>) {
         let is_amount = |ms: &f64| ms.is_finite() && *ms >= 0.0;
-        let mut marked = self.lock();
+        let marked = &mut self.lock().marked;
         marked.queue_ms = queue_ms.map(whole_microseconds).filter(is_amount).or(marked.queue_ms);
         marked.output_tokens = output_tokens.or(marked.output_tokens);
     }
 
+    /// Says how many tokens were generated after the client had left. It counts once, and only if the client did.
+    ///
+    /// For an app that reads its upstream to the end in a task of its own. Mark `output_tokens` before. Where
+    /// [`on_end`](crate::LlmRumLayer::on_end) has already told the app that the client left, it tells it again, with
+    /// these values.
+    pub fn tokens_after_gone(&self, tokens: u64) {
+        let mut state = self.lock();
+        state.marked.tokens_after_gone.get_or_insert(tokens);
+        let (marked, gone) = (state.marked, state.gone.take());
+        // The listener may mark, too.
+        drop(state);
+        if let Some((end, listener)) = gone {
+            listener.tell(StreamEnd { marked, ..end });
+        }
+    }
+
+    /// Waits for [`Self::tokens_after_gone`], after the listener was told this end.
+    pub(crate) fn client_left(&self, end: StreamEnd, listener: Listener) {
+        let mut state = self.lock();
+        let marked = state.marked;
+        if marked.tokens_after_gone.is_none() {
+            state.gone = Some((end, listener));
+        } else if end.marked.tokens_after_gone.is_none() {
+            // It was called while the listener ran.
+            drop(state);
+            listener.tell(StreamEnd { marked, ..end });
+        }
+    }
+
     pub(crate) fn get(&self) -> Marked {
-        *self.lock()
+        self.lock().marked
     }
 
     /// Calls `call`, in which these are the current marks.
@@ -58,14 +89,9 @@ impl Marks {
         call()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Marked> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The digits beyond come from differences of floats, and have no meaning.
-pub(crate) fn whole_microseconds(ms: f64) -> f64 {
-    (ms * 1e3).round() / 1e3
 }
 
 /// Makes the outer marks the current ones again.

@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-
-use crate::marks::{Marked, whole_microseconds};
 
 /// How a stream ended, and its times. [`LlmRumLayer::on_end`](crate::LlmRumLayer::on_end) gives it to the app.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,17 +50,35 @@ impl StreamEnd {
             Ended::ClientGone => "client_gone",
             Ended::Error => "error",
         };
+        // A stream whose client stayed has none, whatever was marked.
+        let tokens_after_gone = self.marked.tokens_after_gone.filter(|_| self.ended == Ended::ClientGone);
         json!({
             "id": self.id, "layer": "app", "source": "llm-rum-tower", "starts_from": "arrival", "ended": ended,
             "duration_ms": ms(self.duration), "ttft_ms": self.ttft.map(ms), "generation_ms": self.generation.map(ms),
             "queue_ms": self.marked.queue_ms, "output_tokens": self.marked.output_tokens,
+            "tokens_after_gone": tokens_after_gone,
         })
     }
+}
+
+/// What the app has marked. `None` until it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Marked {
+    pub(crate) queue_ms: Option<f64>,
+    pub(crate) output_tokens: Option<u64>,
+    pub(crate) tokens_after_gone: Option<u64>,
 }
 
 /// A function of the app.
 #[derive(Clone)]
 pub(crate) struct Listener(pub(crate) Arc<dyn Fn(StreamEnd) + Send + Sync>);
+
+impl Listener {
+    /// A panic of it must not reach the response. The panic hook logs it.
+    pub(crate) fn tell(&self, end: StreamEnd) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0(end)));
+    }
+}
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,4 +90,9 @@ impl fmt::Debug for Listener {
 pub(crate) fn random_id() -> String {
     let half = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())
+}
+
+/// The digits beyond come from differences of floats, and have no meaning.
+pub(crate) fn whole_microseconds(ms: f64) -> f64 {
+    (ms * 1e3).round() / 1e3
 }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Poll;
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ use proptest::prelude::*;
 use tower::{Layer, Service, service_fn};
 
 use super::scripted::{Act, Received, Script, Step, clock, context, receive, respond_by, sends};
-use crate::marks::{Marked, Marks, mark};
+use crate::marks::{Marks, mark};
+use crate::stream_end::Marked;
 use crate::{CommentedBody, Ended, LlmRumLayer, StreamEnd};
 
 const BODY: [&str; 3] = ["data: A\n\n", "data: B\n\n", "data: [DONE]\n\n"];
@@ -155,7 +156,7 @@ fn values_that_are_no_amounts_are_ignored() {
     assert_eq!(marks.get(), Marked::default());
     marks.mark(Some(1.000_49), Some(3));
     marks.mark(Some(-1.0), None);
-    assert_eq!(marks.get(), Marked { queue_ms: Some(1.0), output_tokens: Some(3) });
+    assert_eq!(marks.get(), Marked { queue_ms: Some(1.0), output_tokens: Some(3), ..Marked::default() });
 }
 
 proptest! {
@@ -203,16 +204,24 @@ proptest! {
 
 /// The ends that the layer tells, and the text that the client got.
 fn ends_of(steps: &[Step]) -> (Vec<StreamEnd>, String) {
+    ends_with(steps, |_| ())
+}
+
+/// As [`ends_of`], with what a task of the app does when the response is over.
+fn ends_with(steps: &[Step], after: impl FnOnce(Marks)) -> (Vec<StreamEnd>, String) {
     let ends = Arc::new(Mutex::new(Vec::new()));
     let heard = ends.clone();
     let layer = LlmRumLayer::with_clock(clock).on_end(move |end| heard.lock().unwrap().push(end));
+    let marks = OnceLock::new();
     let app = service_fn(async |_: Request<()>| {
         mark(Some(3.0), Some(2));
+        marks.get_or_init(|| Marks::current().unwrap());
         Ok::<_, Infallible>(event_stream().map(|()| Script::new(steps.to_vec())))
     });
     let mut response = pin!(layer.layer(app).call(browser()));
     let Poll::Ready(Ok(response)) = response.as_mut().poll(&mut context()) else { panic!("no response") };
     let text = receive(response, steps).text();
+    after(marks.get().unwrap().clone());
     let ends = std::mem::take(&mut *ends.lock().unwrap());
     (ends, text)
 }
@@ -227,6 +236,7 @@ fn a_stream_that_ends_is_told_once_with_its_times() {
     let expected = serde_json::json!({ "facts": [{
         "id": end.id, "layer": "app", "source": "llm-rum-tower", "starts_from": "arrival", "ended": "complete",
         "duration_ms": 30.0, "ttft_ms": 10.0, "generation_ms": 10.0, "queue_ms": 3.0, "output_tokens": 2,
+        "tokens_after_gone": null,
     }] });
     assert_eq!(body, expected);
 }
@@ -239,6 +249,31 @@ fn a_client_that_leaves_and_an_app_that_fails_are_told() {
         let (ends, _) = ends_of(&steps);
         assert_eq!(ends.iter().map(|end| end.ended).collect::<Vec<_>>(), [expected]);
     }
+}
+
+#[test]
+fn tokens_after_the_client_left_are_told_once() {
+    let mut steps = sends(&BODY[..1]);
+    steps.push(Step { at_ms: 25.0, act: Act::ClientLeaves });
+    let (ends, _) = ends_with(&steps, |marks| {
+        marks.mark(None, Some(40));
+        marks.tokens_after_gone(31);
+        marks.tokens_after_gone(32);
+    });
+    let facts: serde_json::Value = serde_json::from_str(&StreamEnd::json_of(&ends)).unwrap();
+    let mut expected = [facts["facts"][0].clone(), facts["facts"][0].clone()];
+    assert_eq!(expected[0]["tokens_after_gone"], serde_json::Value::Null);
+    expected[1]["output_tokens"] = 40.into();
+    expected[1]["tokens_after_gone"] = 31.into();
+    assert_eq!(facts["facts"], serde_json::json!(expected));
+}
+
+#[test]
+fn tokens_after_gone_are_absent_from_a_whole_stream() {
+    let (ends, _) = ends_with(&sends(&BODY), |marks| marks.tokens_after_gone(0));
+    let [end] = &ends[..] else { panic!("{ends:?}") };
+    assert_eq!(end.ended, Ended::Complete);
+    assert!(StreamEnd::json_of(&ends).contains("\"tokens_after_gone\":null"));
 }
 
 #[test]
