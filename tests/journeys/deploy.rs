@@ -113,22 +113,7 @@ async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
         let name = if objective == "speed" { "LlmRumSpeedBudget" } else { "LlmRumAvailabilityBudget" };
         writeln!(test, "      - eval_time: 2h\n        alertname: {name}\n        exp_alerts:")?;
         for (site, use_case) in sites {
-            for (over, severity, rate) in [
-                ("1h", "page", "14.4"),
-                ("6h", "page", "6"),
-                ("24h", "incident", "3"),
-                ("72h", "ticket", "1"),
-            ] {
-                let summary = format!(
-                    "`{site}`: {use_case} burns its {objective} budget at over {rate} times the sustainable rate"
-                );
-                let (use_case, summary) = (quoted(use_case), quoted(&summary));
-                writeln!(
-                    test,
-                    "          - exp_labels: {{severity: {severity}, site: {site}, use_case: {use_case}, objective: {objective}, over: {over}}}\n            \
-                     exp_annotations: {{summary: {summary}}}"
-                )?;
-            }
+            test += &burn_rate_alerts(objective, site, use_case)?;
         }
     }
     std::fs::write(folder.path().join("test.yml"), test)?;
@@ -138,6 +123,53 @@ async fn alerts_fire_only_where_a_budget_burns() -> Result<()> {
         said(Command::new("promtool").args(["check", "rules"]).arg(root().join("deploy").join(shipped)))
             .await?;
     }
+    Ok(())
+}
+
+/// What promtool expects if all burn-rate alerts of an objective fire.
+fn burn_rate_alerts(objective: &str, site: &str, use_case: &str) -> Result<String> {
+    let mut expected = String::new();
+    for (over, severity, rate) in
+        [("1h", "page", "14.4"), ("6h", "page", "6"), ("24h", "incident", "3"), ("72h", "ticket", "1")]
+    {
+        let summary = format!(
+            "`{site}`: {use_case} burns its {objective} budget at over {rate} times the sustainable rate"
+        );
+        let (use_case, summary) = (quoted(use_case), quoted(&summary));
+        writeln!(
+            expected,
+            "          - exp_labels: {{severity: {severity}, site: {site}, use_case: {use_case}, objective: {objective}, over: {over}}}\n            \
+             exp_annotations: {{summary: {summary}}}"
+        )?;
+    }
+    Ok(expected)
+}
+
+#[tokio::test]
+async fn one_failed_stream_fires_no_rule() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let rules = root().join("deploy/slo.yml");
+    let mut test = format!(
+        "rule_files: ['{}']\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n",
+        rules.display()
+    );
+    // All of them end in minute 11.
+    for (site, complete, failed) in [("one", 109, 1), ("five", 105, 5)] {
+        let labels = format!("site=\"{site}\",use_case=\"coding\",provider=\"p\",model=\"m\"");
+        for (name, count) in [
+            (format!("llm_rum_streams_total{{{labels},outcome=\"complete\"}}"), complete),
+            (format!("llm_rum_streams_total{{{labels},outcome=\"network_error\"}}"), failed),
+            (format!("llm_generation_errors_total{{{labels}}}"), failed),
+        ] {
+            writeln!(test, "      - {{series: '{name}', values: '0x10 {count}x50'}}")?;
+        }
+    }
+    test += "    alert_rule_test:\n      - eval_time: 13m\n        alertname: LlmRumAvailabilityBudget\n";
+    test += "        exp_alerts:\n";
+    test += &burn_rate_alerts("availability", "five", "coding")?;
+    let file = folder.path().join("test.yml");
+    std::fs::write(&file, test)?;
+    said(Command::new("promtool").args(["test", "rules"]).arg(file)).await?;
     Ok(())
 }
 
