@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use beacon::{Batch, Outcome, StreamReport};
 use serde_json::Value;
-use tests::{ClickHouse, Collector, binary, eventually, report};
+use tests::{ClickHouse, ClockFile, Collector, binary, eventually, report};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::Command;
@@ -67,9 +67,7 @@ async fn exactly_one_collector_of_a_cluster_sends() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
     let receiver = Webhook::listen().await?;
-    let config = write_config(folder.path(), WEBHOOK, &receiver.url)?;
-    let store = format!("\n[store.clickhouse]\nurl = \"{}\"\npublish_seconds = 1\n", clickhouse.url);
-    std::fs::write(&config, std::fs::read_to_string(&config)? + &store)?;
+    let config = write_cluster_config(folder.path(), &receiver, &clickhouse)?;
     let start = async |name: &str, ago: Duration| {
         Collector::start_earlier_with(&folder.path().join(name), ago, 1, &["--config", &config]).await
     };
@@ -99,6 +97,101 @@ async fn exactly_one_collector_of_a_cluster_sends() -> Result<()> {
     let types: Vec<_> = messages.iter().map(|message| message["type"].clone()).collect();
     ensure!(types == ["alert.started", "alert.ended"], "{types:?}");
     Ok(())
+}
+
+/// Both run on while hours pass. The sender is killed between the start of the alert and its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_collector_sends_the_end_after_a_kill() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let clickhouse = ClickHouse::start(&folder.path().join("clickhouse")).await?;
+    let receiver = Webhook::listen().await?;
+    let config = write_cluster_config(folder.path(), &receiver, &clickhouse)?;
+    let clock = ClockFile::new(folder.path(), 3 * HOUR)?;
+    let start = async |name: &str| {
+        Collector::start_by_clock(&folder.path().join(name), &clock, &["--config", &config]).await
+    };
+
+    let (one, other) = tokio::try_join!(start("one"), start("other"))?;
+    let (status, body) = one.post(serde_json::to_string(&failures())?).await?;
+    ensure!(status == 204, "{status} {body}");
+    receiver.has_messages(1).await?;
+    let at_the_kill = eventually("the delivery in the states", || async {
+        Turn::last(&clickhouse).await.ok().filter(|turn| turn.knows_an_alert() && turn.has_nothing_to_send())
+    })
+    .await?;
+    let is_one = eventually("the count of one collector", || async {
+        let counts = tokio::try_join!(sent_by(&one), sent_by(&other)).ok()?;
+        (counts.0 + counts.1 == 1).then_some(counts.0 == 1)
+    })
+    .await?;
+    let (sender, successor, killed) = if is_one { (one, other, "one") } else { (other, one, "other") };
+
+    sender.kill().await?;
+    // It is over, but perhaps not for long.
+    clock.set(HOUR)?;
+    // Nothing but time ends the lease.
+    tokio::time::sleep(LEASE).await;
+    eventually("the takeover", || async {
+        let turn = Turn::last(&clickhouse).await.ok()?;
+        (turn.holder != at_the_kill.holder && turn.has_seen_an_absence()).then_some(())
+    })
+    .await?;
+    clock.set(Duration::from_mins(30))?;
+    receiver.has_messages(2).await?;
+    eventually("the delivery of the end in the states", || async {
+        let turn = Turn::last(&clickhouse).await.ok()?;
+        (!turn.knows_an_alert() && turn.has_nothing_to_send()).then_some(())
+    })
+    .await?;
+    eventually("the count of the successor", || async {
+        (sent_by(&successor).await.ok()? == 1).then_some(())
+    })
+    .await?;
+
+    // The killed one comes back, and is the sender again.
+    ensure!(successor.terminate().await? == Some(0));
+    ensure!(start(killed).await?.terminate().await? == Some(0));
+    let messages = receiver.messages.lock().await.clone();
+    let types: Vec<_> = messages.iter().map(|message| message["type"].clone()).collect();
+    ensure!(types == ["alert.started", "alert.ended"], "{types:?}");
+    let about =
+        |message: &Value| [&message["data"]["subject"], &message["data"]["since_ms"]].map(Value::clone);
+    ensure!(about(&messages[0]) == about(&messages[1]), "{messages:#?}");
+    Ok(())
+}
+
+/// The last turn of the collectors that share a ClickHouse.
+struct Turn {
+    holder: String,
+    states: String,
+}
+
+impl Turn {
+    async fn last(clickhouse: &ClickHouse) -> Result<Self> {
+        let query = "SELECT holder, states FROM llm_rum.llm_rum_notifier ORDER BY turn DESC LIMIT 1";
+        let (holder, states) = serde_json::from_str(&clickhouse.query(query).await?)?;
+        Ok(Self { holder, states })
+    }
+
+    fn knows_an_alert(&self) -> bool {
+        self.states.contains("\"subject\"")
+    }
+
+    fn has_nothing_to_send(&self) -> bool {
+        self.states.contains("\"queue\":[]")
+    }
+
+    fn has_seen_an_absence(&self) -> bool {
+        self.knows_an_alert() && !self.states.contains("\"absent_since_ms\":null")
+    }
+}
+
+/// How many messages a collector has sent, as it counts them.
+async fn sent_by(collector: &Collector) -> Result<u32> {
+    let metrics = collector.text("/metrics").await?;
+    let name = "llm_rum_notifications_total{kind=\"webhook\",result=\"sent\"} ";
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+    Ok(line.context("the counter")?.parse()?)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,6 +293,13 @@ fn write_config(folder: &Path, receiver: &str, url: &str) -> Result<String> {
     Ok(path.to_str().context("a temporary path is text")?.to_owned())
 }
 
+fn write_cluster_config(folder: &Path, receiver: &Webhook, clickhouse: &ClickHouse) -> Result<String> {
+    let config = write_config(folder, WEBHOOK, &receiver.url)?;
+    let store = format!("\n[store.clickhouse]\nurl = \"{}\"\npublish_seconds = 1\n", clickhouse.url);
+    std::fs::write(&config, std::fs::read_to_string(&config)? + &store)?;
+    Ok(config)
+}
+
 /// A receiver that remembers the messages.
 struct Webhook {
     url: String,
@@ -237,6 +337,9 @@ async fn take(
 }
 
 const HOUR: Duration = Duration::from_hours(1);
+
+/// How long a silent collector stays the one that sends.
+const LEASE: Duration = Duration::from_secs(90);
 
 const SITE: &str = r#"
     public_url = "https://rum.example"

@@ -37,4 +37,4 @@ pub use paint::{Paint, paint};
 pub use process::{Server, binary, free_port, until_told};
 pub use usage::Usage;
 pub use wire::Wire;
-pub use world::{Collector, DemoSite, LogEntry, Write, eventually, report};
+pub use world::{ClockFile, Collector, DemoSite, LogEntry, Write, eventually, report};

@@ -1,6 +1,6 @@
 //! The servers of a journey, and what can be asked of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -58,16 +58,31 @@ impl Collector {
         pace: u32,
         arguments: &[&str],
     ) -> Result<Self> {
+        let mut command = Self::command_in_the_past(data, arguments)?;
+        command.env("FAKETIME", format!("-{} x{pace}", ago.as_secs()));
+        Self::from(command).await
+    }
+
+    /// Starts one whose clock of the day is that of the file, even after a change of the file.
+    ///
+    /// # Errors
+    /// When `faketime` is not there, or it does not start.
+    pub async fn start_by_clock(data: &Path, clock: &ClockFile, arguments: &[&str]) -> Result<Self> {
+        let mut command = Self::command_in_the_past(data, arguments)?;
+        command.env("FAKETIME_TIMESTAMP_FILE", &clock.path).env("FAKETIME_NO_CACHE", "1");
+        Self::from(command).await
+    }
+
+    fn command_in_the_past(data: &Path, arguments: &[&str]) -> Result<Command> {
         let mut command = Self::command(data);
         command
             .args(arguments)
             .env("LD_PRELOAD", faketime()?)
-            .env("FAKETIME", format!("-{} x{pace}", ago.as_secs()))
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
             // In a day that passes within a second no stream may count as left because it takes three.
             .env("LLM_RUM__SETTLE_AFTER_SECONDS", "7200")
             .env("LLM_RUM__DEDUPE__MINUTES", "1440");
-        Self::from(command).await
+        Ok(command)
     }
 
     fn command(data: &Path) -> Command {
@@ -198,6 +213,34 @@ impl Collector {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.server.pid()
+    }
+}
+
+/// A clock of the day for several collectors, which can be moved while they run.
+pub struct ClockFile {
+    path: PathBuf,
+}
+
+impl ClockFile {
+    /// Makes one in a folder, so long ago.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn new(folder: &Path, ago: Duration) -> Result<Self> {
+        let clock = Self { path: folder.join("clock") };
+        clock.set(ago)?;
+        Ok(clock)
+    }
+
+    /// Moves it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn set(&self, ago: Duration) -> Result<()> {
+        // No collector may read half a file.
+        let next = self.path.with_extension("next");
+        std::fs::write(&next, format!("-{}\n", ago.as_secs()))?;
+        Ok(std::fs::rename(next, &self.path)?)
     }
 }
 
