@@ -14,7 +14,7 @@ pub(crate) fn missing_tests(root: &Path) -> Result<Vec<String>> {
     let mut functions = BTreeSet::new();
     for file in files(root, &["rs"])? {
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        functions.extend(text.lines().filter_map(function).map(str::to_owned));
+        functions.extend(test_functions(&text).map(str::to_owned));
     }
     let named = table.lines().enumerate().flat_map(|(at, line)| tests(line).map(move |test| (at + 1, test)));
     let missing = named.filter(|(_, test)| !functions.contains(*test));
@@ -25,6 +25,15 @@ pub(crate) fn missing_tests(root: &Path) -> Result<Vec<String>> {
 fn tests(line: &str) -> impl Iterator<Item = &str> {
     let last = line.trim_end().strip_suffix('|').and_then(|row| row.rsplit('|').next());
     last.unwrap_or_default().split('`').skip(1).step_by(2)
+}
+
+/// The names of the functions that are tests. A helper of a test holds no requirement.
+fn test_functions(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_test = false;
+    text.lines().filter_map(move |line| {
+        is_test |= ["#[test]", "#[tokio::test"].iter().any(|start| line.trim_start().starts_with(start));
+        function(line).filter(|_| std::mem::take(&mut is_test))
+    })
 }
 
 /// The name of the function that a line defines.
@@ -45,6 +54,13 @@ mod tests {
         let row = "| S1 | `field` | [metrics](m.md) | `one_is_one`, `two_is_two` |";
         assert_eq!(tests(row).collect::<Vec<_>>(), ["one_is_one", "two_is_two"]);
         assert_eq!(tests("prose with `code`").count(), 0);
+    }
+
+    #[test]
+    fn a_helper_is_no_test() {
+        let text = "#[tokio::test(flavor = \"multi_thread\")]\nasync fn one_is_one() {\n}\nfn helper() {}\n\
+                    #[test]\n#[ignore]\nfn two_is_two() {\n";
+        assert_eq!(test_functions(text).collect::<Vec<_>>(), ["one_is_one", "two_is_two"]);
     }
 
     #[test]
