@@ -51,6 +51,9 @@ pub struct Config {
     pub tokens: Vec<Token>,
     /// A proxy in front that signs readers in. Default none.
     pub auth_proxy: AuthProxy,
+    /// Memory that the whole process may use, in bytes. Near it, windows are stored early, queries are refused, and then
+    /// beacons. Default: the limit of its cgroup, or half of the machine's memory.
+    pub memory_bytes: Option<usize>,
     /// Seconds without a newer revision after which an open stream is finalized with its last one.
     /// Default 120.
     pub settle_after_seconds: u32,
@@ -403,6 +406,7 @@ impl Default for Config {
             data: PathBuf::from("llm-rum-data"),
             tokens: Vec::new(),
             auth_proxy: AuthProxy::default(),
+            memory_bytes: None,
             settle_after_seconds: 120,
             journal: Journal::default(),
             server: ServerTimings::default(),
@@ -543,6 +547,9 @@ fn database() -> String {
 fn user() -> String {
     "default".to_owned()
 }
+
+/// Least `memory_bytes`: 192 MiB.
+pub(crate) const LEAST_MEMORY_BYTES: usize = 192 * 1024 * 1024;
 
 const fn five() -> u32 {
     5

@@ -14,6 +14,8 @@ mod time;
 
 mod config;
 
+mod memory;
+
 mod engine_metrics;
 
 mod report;
@@ -78,6 +80,7 @@ pub use config::token::{AllowedSites, Scope, Token};
 pub use config::{
     AuthProxy, ClickHouse, Config, Dedupe, Ingest, Journal, Limits, OtlpNames, Site, Store, Sync, Temporality,
 };
+pub use memory::CountingAllocator;
 pub use notify::delivery::DeliveryError;
 pub use server::collector::Collector;
 pub use server::listener::serve;

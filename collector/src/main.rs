@@ -9,14 +9,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use collector::{Collector, Config, DeleteRequest, Draft, Secret, StoreError, serve};
+use collector::{Collector, Config, CountingAllocator, DeleteRequest, Draft, Secret, StoreError, serve};
+use mimalloc::MiMalloc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
 
 /// Real-user monitoring of streaming LLM responses.
 #[derive(Parser)]

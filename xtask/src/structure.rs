@@ -25,7 +25,7 @@ const LAYERS: [Layers; 6] = [
     Layers {
         folder: "collector/src",
         order: "main healthcheck lib fuzzing cli server export api notify engines slo stats store rows aggregate ingest \
-                server_timing journal http report engine_metrics config time background_thread",
+                server_timing journal http memory report engine_metrics config time background_thread",
     },
     Layers {
         folder: "probe-core/src",

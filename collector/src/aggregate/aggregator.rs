@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::config::targets::Targets;
 use crate::journal::batch::{JournaledBatch, JournaledReport};
 use crate::journal::segments::RecordLocation;
+use crate::memory::MemoryBudget;
 use crate::report::server_fact::revision;
 use crate::time::{MINUTE_MS, day_of, minute_of};
 
@@ -67,6 +68,7 @@ pub(crate) struct Aggregator {
     series: SeriesIndex,
     windows: WriteBackCache<WindowKey, Window>,
     cumulative: WriteBackCache<CumulativeKey, CumulativeStats>,
+    memory: MemoryBudget,
     /// Limit for clean windows and cumulative statistics, after a flush.
     most_kept_bytes: usize,
     samples: Sampler,
@@ -83,12 +85,13 @@ pub(crate) struct Aggregator {
 impl Aggregator {
     /// Continues from the stored state.
     pub(crate) fn new(config: Config, loaded: LoadedState) -> Self {
-        let memory = RegistryLimits {
+        let limits = RegistryLimits {
             most: config.dedupe.ids,
             keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
             listed: config.store.streams_kept as usize,
         };
-        let streams = StreamRegistry::new(memory, loaded.remembered_from, loaded.streams);
+        let streams = StreamRegistry::new(limits, loaded.remembered_from, loaded.streams);
+        let memory = MemoryBudget::of(&config);
         Self {
             finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
             targets: HashMap::new(),
@@ -99,7 +102,8 @@ impl Aggregator {
             series: SeriesIndex::new(&config, loaded.series),
             windows: WriteBackCache::default(),
             cumulative: WriteBackCache::default(),
-            most_kept_bytes: MOST_KEPT_BYTES,
+            memory,
+            most_kept_bytes: memory.kept_window_bytes(),
             samples: Sampler::new(config.store.samples as usize),
             row_file_streams: config
                 .store
@@ -266,8 +270,10 @@ impl Aggregator {
     }
 
     /// Memory limit reached: flush now. If the flush fails, reject new batches.
-    pub(crate) const fn over_memory_limit(&self) -> bool {
-        self.weight() >= MOST_HELD_BYTES
+    pub(crate) fn over_memory_limit(&self) -> bool {
+        let weight = self.weight();
+        weight >= self.memory.window_bytes()
+            || weight >= self.memory.least_flushed_bytes() && self.memory.is_short()
     }
 
     /// Everything that the store does not have yet. It stays pending until
@@ -302,7 +308,7 @@ impl Aggregator {
     }
 
     /// The store has all of [`changes`](Self::changes) now. Evicts the windows of past minutes. If the rest
-    /// is over the limit, evicts all windows and cumulative statistics.
+    /// is over the limit, or little memory is left, evicts all windows and cumulative statistics.
     pub(crate) fn mark_flushed(&mut self, now_ms: i64) {
         self.series.mark_flushed();
         self.counts.mark_flushed();
@@ -317,7 +323,7 @@ impl Aggregator {
         let recent = minute_of(now_ms);
         self.windows.mark_flushed(|at, window| at.minute >= recent && window.before.is_none());
         self.cumulative.mark_flushed(|_, _| true);
-        if self.weight() > self.most_kept_bytes {
+        if self.weight() > self.most_kept_bytes || self.memory.is_short() {
             self.windows = WriteBackCache::default();
             self.cumulative = WriteBackCache::default();
         }
@@ -424,12 +430,6 @@ impl Aggregator {
         self.streams.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Limit for the counted state in memory. A beacon of 100 reports adds at most 17 MB.
-const MOST_HELD_BYTES: usize = 192 * 1024 * 1024;
-
-/// If more than this remains after a flush, everything is evicted. Ten thousand series of chats take less.
-const MOST_KEPT_BYTES: usize = 128 * 1024 * 1024;
 
 const MOST_TARGETS: usize = 1_000;
 

@@ -84,6 +84,8 @@ pub(crate) enum Kind {
     EngineScrape,
     /// Requests for data that were refused access, by reason.
     Access,
+    /// Requests other than beacons that were refused for the memory budget.
+    Memory,
     /// Streams that an operator deleted.
     Deleted,
     /// Facts of the backend, by result.
@@ -96,7 +98,7 @@ pub(crate) enum Kind {
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -112,6 +114,7 @@ impl Kind {
         Self::Notification,
         Self::EngineScrape,
         Self::Access,
+        Self::Memory,
         Self::Deleted,
         Self::ServerFact,
         Self::Apart,
@@ -134,6 +137,7 @@ impl Kind {
             Self::Notification => "notification",
             Self::EngineScrape => "engine_scrape",
             Self::Access => "access",
+            Self::Memory => "memory",
             Self::Deleted => "deleted",
             Self::ServerFact => "server_fact",
             Self::Apart => "apart",
@@ -218,6 +222,7 @@ impl Counts {
             self.add(Kind::CountryFile, "", result, count);
         }
         self.add(Kind::Listener, "", REJECTED, counters.take_rejected_listeners());
+        self.add(Kind::Memory, "", REJECTED, counters.take_memory_limited());
         for (result, count) in counters.take_facts() {
             self.add(Kind::ServerFact, "", result.as_str(), count);
         }

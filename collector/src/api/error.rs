@@ -6,6 +6,11 @@ use crate::store::error::StoreError;
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
+        if error.is_memory_limited() {
+            let message =
+                "the memory budget leaves too little for this: ask again later, or for a shorter range";
+            return Self::new(Reason::MemoryLimited, message);
+        }
         tracing::error!(error = &error as &dyn std::error::Error, "A store query failed");
         if matches!(error, StoreError::ClickHouse(ClickHouseError::Away(_) | ClickHouseError::Refused { .. }))
         {

@@ -7,6 +7,7 @@ use crate::api::marker_rates::MarkerRates;
 use crate::config::Config;
 use crate::engines::EngineStatuses;
 use crate::http::counters::RequestCounters;
+use crate::memory::MemoryBudget;
 use crate::slo::alert::{AlertCache, GroupStates};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
@@ -24,6 +25,7 @@ pub(crate) struct ApiState {
     pub(crate) minutes_from: MinutesFrom,
     pub(crate) live: Arc<LiveFeeds>,
     pub(crate) counters: Arc<RequestCounters>,
+    pub(crate) memory: MemoryBudget,
     /// The alerts of the moment.
     pub(crate) alerts: Arc<AlertCache>,
     pub(crate) markers: Arc<MarkerWriter>,

@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Uri};
 use beacon::{MAX_ATTRIBUTES, is_attribute_key};
 
 use super::error::Mistake;
-use super::{ClickHouse, Config, CountryFrom, Site, country_database, model_name};
+use super::{ClickHouse, Config, CountryFrom, LEAST_MEMORY_BYTES, Site, country_database, model_name};
 use found::{Found, NO_WORD, WORD, is_word};
 
 impl Config {
@@ -224,6 +224,13 @@ impl Config {
                     "raise it, or lower `ingest.body_bytes`",
                 );
             }
+        }
+        if self.memory_bytes.is_some_and(|bytes| bytes < LEAST_MEMORY_BYTES) {
+            found.add(
+                "memory_bytes",
+                "is less than 201326592, with which the defaults do not fit",
+                "raise it, or remove it for the default",
+            );
         }
         if self.store.samples > MOST_SAMPLES {
             found.add("store.samples", "is more than 1000 per day", "write a number from 0 to 1000");

@@ -38,6 +38,7 @@ use crate::config::token::AllowedSites;
 use crate::http::counters::{EngineScrapeResult, FactResult, NotificationResult, PREFLIGHT, SAMPLED_OUT};
 use crate::http::error::{ApiError, Reason};
 use crate::journal::health::Health;
+use crate::memory::MemoryBudget;
 use crate::store::clickhouse::publisher::PublishStatus;
 use crate::store::filter::Filter;
 use crate::store::query::{MetricsSnapshot, SeriesSnapshot, StreamsQuery};
@@ -59,8 +60,7 @@ pub(crate) async fn metrics(
     let most_series = state.config.limits.metrics_series;
     let used_since = day_of(now_ms) - UNUSED_DAYS + 1;
     let read_all = move |file: &rusqlite::Connection, stream_index: &StreamIndex| {
-        let mut snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES, used_since)?;
-        snapshot.keep_most_used(most_series);
+        let snapshot = reader::snapshot(file, minute_of(now_ms) - TPOT_MINUTES, used_since, most_series)?;
         let exemplars = match form {
             ExpositionFormat::Text => None,
             ExpositionFormat::Protobuf => {
@@ -73,6 +73,7 @@ pub(crate) async fn metrics(
     let writable = !health.storage_failed();
     let lag_seconds = published.map(|published| published.lag_seconds(now_ms));
     let listeners = state.live.listeners();
+    let memory = state.memory;
     let sites = state.config.sites.iter().map(|site| site.name.clone()).collect();
     let receivers = state.config.notify.iter().map(|receiver| receiver.kind).collect();
     let has_engines = !state.config.engines.is_empty();
@@ -85,6 +86,7 @@ pub(crate) async fn metrics(
         receivers,
         has_engines,
         writable,
+        memory,
         listeners,
         lag_seconds,
     };
@@ -135,6 +137,7 @@ struct Scrape {
     receivers: BTreeSet<NotifyKind>,
     has_engines: bool,
     writable: bool,
+    memory: MemoryBudget,
     listeners: usize,
     /// `None` if this collector runs alone.
     lag_seconds: Option<f64>,
@@ -192,6 +195,7 @@ impl Scrape {
         families.extend(self.own_counts());
         families.push(self.omitted_series());
         families.push(self.store_writable());
+        families.extend(self.memory());
         families.push(self.listeners());
         families.extend(self.lag_seconds.map(replication_lag));
         families
@@ -271,7 +275,7 @@ impl Scrape {
         family(export.prometheus, export.help, MetricType::HISTOGRAM, metrics.collect())
     }
 
-    fn own_counts(&self) -> [MetricFamily; 15] {
+    fn own_counts(&self) -> [MetricFamily; 16] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| family(name, help, MetricType::COUNTER, metrics);
@@ -327,6 +331,11 @@ impl Scrape {
                 names::NOTIFICATIONS,
                 "Attempts to deliver a notification, by kind of receiver and result.",
                 self.notifications(),
+            ),
+            counter(
+                names::MEMORY_REFUSED,
+                "Requests other than beacons that were refused for the memory budget.",
+                one(counts.get(Kind::Memory, REJECTED)),
             ),
             counter(names::ENGINE_SCRAPES, "Scrapes of engines, by result.", self.engine_scrapes()),
             counter(
@@ -414,6 +423,17 @@ impl Scrape {
         let writable = gauge(Vec::new(), if self.writable { 1.0 } else { 0.0 });
         let help = "1 while the collector can store beacons, otherwise 0.";
         family(names::STORE_WRITABLE, help, MetricType::GAUGE, vec![writable])
+    }
+
+    fn memory(&self) -> [MetricFamily; 2] {
+        let bytes = |name, help, bytes: usize| {
+            family(name, help, MetricType::GAUGE, vec![gauge(Vec::new(), bytes as f64)])
+        };
+        let budget = "Memory that the process may use: `memory_bytes`, or what the system allows.";
+        [
+            bytes(names::MEMORY_USED, "Memory that is allocated now.", self.memory.used_bytes()),
+            bytes(names::MEMORY_BUDGET, budget, self.memory.bytes()),
+        ]
     }
 
     fn listeners(&self) -> MetricFamily {

@@ -88,8 +88,11 @@ impl AccessControl {
         Ok(token)
     }
 
-    /// Counts a refusal, if it is one of access.
+    /// Counts a refusal, if it is one of access or for the memory budget.
     pub(crate) fn count(&self, reason: Reason) {
+        if reason == Reason::MemoryLimited {
+            self.counters.memory_limited();
+        }
         if Reason::ACCESS.contains(&reason) {
             self.counters.access_refused(reason);
         }

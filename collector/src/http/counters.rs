@@ -130,6 +130,8 @@ pub(crate) struct RequestCounters {
     /// Index as in [`COUNTRY_FILES`](crate::aggregate::internal_metrics::COUNTRY_FILES).
     country_files: [AtomicU64; 2],
     rejected_listeners: AtomicU64,
+    /// Requests other than beacons that were refused for the memory budget.
+    memory_limited: AtomicU64,
     facts: [AtomicU64; FactResult::ALL.len()],
     notifications: [[AtomicU64; NotificationResult::ALL.len()]; NotifyKind::ALL.len()],
     engine_scrapes: [AtomicU64; EngineScrapeResult::ALL.len()],
@@ -187,6 +189,11 @@ impl RequestCounters {
         self.rejected_listeners.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a request other than a beacon that was refused for the memory budget.
+    pub(crate) fn memory_limited(&self) {
+        self.memory_limited.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn facts(&self, result: FactResult, count: u64) {
         self.facts[result as usize].fetch_add(count, Ordering::Relaxed);
     }
@@ -225,6 +232,11 @@ impl RequestCounters {
     /// Rejected live-feed connections since the last call.
     pub(crate) fn take_rejected_listeners(&self) -> u64 {
         self.rejected_listeners.swap(0, Ordering::Relaxed)
+    }
+
+    /// Requests refused for the memory budget since the last call.
+    pub(crate) fn take_memory_limited(&self) -> u64 {
+        self.memory_limited.swap(0, Ordering::Relaxed)
     }
 
     /// Country files since the last call, indexed as in

@@ -74,6 +74,8 @@ reasons! {
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
     /// Too many batches wait for the journal, or too many bodies are being read.
     Overloaded = "overloaded", SERVICE_UNAVAILABLE;
+    /// The process is near its memory budget, `memory_bytes`.
+    MemoryLimited = "memory_limited", SERVICE_UNAVAILABLE;
     /// `/v1/live` has reached its limit of subscribers.
     TooManyListeners = "too_many_listeners", SERVICE_UNAVAILABLE;
     /// The journal could not be written: the disk is full, read-only or locked.
@@ -110,7 +112,7 @@ reasons! {
 
 impl Reason {
     /// Reasons for which the ingest endpoint can refuse a request.
-    pub(crate) const FRONT_DOOR: [Self; 21] = [
+    pub(crate) const FRONT_DOOR: [Self; 22] = [
         Self::BadJson,
         Self::BadField,
         Self::BadBatch,
@@ -131,6 +133,7 @@ impl Reason {
         Self::SiteLimited,
         Self::MethodNotAllowed,
         Self::Overloaded,
+        Self::MemoryLimited,
         Self::StorageUnavailable,
     ];
 
@@ -155,7 +158,7 @@ impl Reason {
     const fn retry_after(self) -> Option<u64> {
         match self {
             Self::Overloaded => Some(1),
-            Self::StorageUnavailable | Self::TooManyListeners => Some(5),
+            Self::StorageUnavailable | Self::MemoryLimited | Self::TooManyListeners => Some(5),
             _ => None,
         }
     }

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::config::Ingest;
 use crate::http::client_ip::ClientNetwork;
 use crate::http::error::{ApiError, Reason};
+use crate::memory::MemoryBudget;
 
 /// Limits of a body.
 #[derive(Debug, Clone, Copy)]
@@ -84,12 +85,13 @@ pub(crate) struct BodyReservation<'a> {
 }
 
 impl BodyMemory {
-    pub(crate) fn new(limits: &Ingest) -> Self {
+    pub(crate) fn new(limits: &Ingest, memory: MemoryBudget) -> Self {
+        let most = limits.bodies_bytes.min(memory.body_bytes().max(limits.body_bytes));
         Self {
             taken: AtomicUsize::new(0),
-            most: limits.bodies_bytes,
+            most,
             by_network: (0..NETWORK_SLOTS).map(|_| AtomicUsize::new(0)).collect(),
-            most_by_network: (limits.bodies_bytes / NETWORKS_PER_ROOM).max(limits.body_bytes),
+            most_by_network: (most / NETWORKS_PER_ROOM).max(limits.body_bytes),
             hasher: RandomState::new(),
         }
     }

@@ -127,6 +127,7 @@ fn check_head<'a>(
     site: Result<&'a IngestSite, ApiError>,
 ) -> Result<(&'a IngestSite, Option<ClientNetwork>, BodyEncoding), ApiError> {
     let network = check_network(state, head)?;
+    state.check_memory()?;
     let open = site?;
     check_origin(&open.site, &head.headers)?;
     open.site.filters.check(&head.headers)?;

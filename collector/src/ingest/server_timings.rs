@@ -91,6 +91,7 @@ async fn receive(
 ) -> Result<Taken, ApiError> {
     let (head, body) = request.into_parts();
     let matcher = matcher(state)?;
+    state.check_memory()?;
     let site = site(&state.config, &access.sites, &head.uri)?;
     if let Some(expected) = expected_type
         && !content_type(&head.headers).eq_ignore_ascii_case(expected)

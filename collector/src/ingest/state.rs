@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::http::counters::RequestCounters;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Reason};
 use crate::http::rate_limit::NetworkRateLimits;
 use crate::ingest::body::BodyMemory;
 use crate::ingest::geoip::CountryLookup;
@@ -15,6 +15,7 @@ use crate::ingest::visit_key::VisitKey;
 use crate::journal::Journal;
 use crate::journal::batch::Batch;
 use crate::journal::health::Health;
+use crate::memory::MemoryBudget;
 use crate::report::country::Country;
 use crate::server_timing::id_hash::IdHash;
 use crate::server_timing::matcher::Matcher;
@@ -26,6 +27,7 @@ pub(crate) struct IngestState {
     pub(super) networks: NetworkRateLimits,
     pub(super) countries: CountryLookup,
     pub(super) room: BodyMemory,
+    pub(super) memory: MemoryBudget,
     pub(super) journal: Arc<Journal>,
     /// `None` if no token may send timings of the backend.
     pub(super) matcher: Option<Matcher>,
@@ -48,11 +50,13 @@ impl IngestState {
         health: Arc<Health>,
         visits: Arc<VisitKey>,
     ) -> Self {
+        let memory = MemoryBudget::of(&config);
         Self {
             sites: Sites::new(&config.sites, &Arc::new(Aliases::new(&config.models))),
             networks: NetworkRateLimits::new(config.ingest.network_rate),
             countries,
-            room: BodyMemory::new(&config.ingest),
+            room: BodyMemory::new(&config.ingest, memory),
+            memory,
             journal,
             matcher,
             id_hash: config.server.hash_key.as_ref().map(IdHash::new),
@@ -62,6 +66,15 @@ impl IngestState {
             visits,
             config,
         }
+    }
+
+    /// Refuses a request while the memory budget is used up, before its body is read.
+    pub(super) fn check_memory(&self) -> Result<(), ApiError> {
+        if self.memory.is_exhausted() {
+            let message = "the collector has used up `memory_bytes`; send it again later";
+            return Err(ApiError::new(Reason::MemoryLimited, message));
+        }
+        Ok(())
     }
 
     /// Stores a batch that arrived at an earlier time.

@@ -21,6 +21,7 @@ use crate::journal::Journal;
 use crate::journal::batch::{Damage, JournaledBatch, WrittenBatch};
 use crate::journal::health::Health;
 use crate::journal::segments::Segments;
+use crate::memory::MemoryBudget;
 use crate::server_timing::matcher::Matcher;
 use crate::store::clickhouse::publisher::{PublishStatus, Publisher};
 use crate::store::error::StoreError;
@@ -59,6 +60,9 @@ pub(crate) fn start(
     stopped: oneshot::Sender<()>,
 ) -> Result<Started, StoreError> {
     let mut store = Writer::open(&config.data, config.journal.sync, config.store.clone())?;
+    if let Some(bytes) = MemoryBudget::of(config).sqlite_bytes() {
+        store.limit_sqlite(bytes)?;
+    }
     let loaded = store.load()?;
     let (applied, segments) = (loaded.counted_up_to, store.segments().clone());
     let mut aggregator = Aggregator::new(config.clone(), loaded);

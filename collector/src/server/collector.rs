@@ -20,6 +20,7 @@ use crate::ingest::geoip::CountryLookup;
 use crate::ingest::state::IngestState;
 use crate::ingest::visit_key::VisitKey;
 use crate::journal::health::Health;
+use crate::memory::{self, MemoryBudget};
 use crate::notify;
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
@@ -51,7 +52,9 @@ impl Collector {
     ///
     /// # Errors
     /// If the folder cannot be used or this version cannot read its files.
-    pub fn open(config: Config) -> Result<Self, StoreError> {
+    pub fn open(mut config: Config) -> Result<Self, StoreError> {
+        config.memory_bytes = config.memory_bytes.or_else(memory::budget_of_system);
+        let memory = MemoryBudget::of(&config);
         let counters = Arc::new(RequestCounters::default());
         let health = Arc::new(Health::default());
         // Before the journal is opened: without its GeoIP database a collector does not start.
@@ -66,7 +69,7 @@ impl Collector {
         let watch = countries.watch(look_every, &counters).map_err(StoreError::Thread)?;
         let probes = Arc::new(ProbeVersions::open(&config.data));
         let markers = MarkerWriter::new(&config.data, cluster.clone());
-        let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster));
+        let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster, memory));
         let config = Arc::new(config);
         let visits = Arc::new(VisitKey::open(&config.data, time::now_ms()));
         let visit_key = visits.watch().map_err(StoreError::Thread)?;
@@ -79,6 +82,7 @@ impl Collector {
             minutes_from,
             live: Arc::new(LiveFeeds::default()),
             counters: counters.clone(),
+            memory,
             alerts: Arc::default(),
             markers: Arc::new(markers),
             marker_rates: Arc::new(MarkerRates::new(&config)),

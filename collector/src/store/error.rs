@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use parquet::errors::ParquetError;
+use rusqlite::ErrorCode;
 
 use super::clickhouse::client::ClickHouseError;
 use crate::aggregate::blob_encoding::UnreadableBlob;
@@ -68,6 +69,9 @@ pub enum StoreError {
         /// The reason.
         source: Box<Self>,
     },
+    /// The query would exceed the memory budget.
+    #[error("the memory budget leaves too little for the query")]
+    MemoryLimited,
     /// SQLite returned an error.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
@@ -83,6 +87,18 @@ pub enum StoreError {
     /// A stored report cannot be parsed.
     #[error("cannot read a stored report")]
     Report(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    /// Whether a query was refused, or ended halfway, because the memory budget leaves too little for it.
+    pub(crate) fn is_memory_limited(&self) -> bool {
+        match self {
+            Self::MemoryLimited => true,
+            // Only the handler of the budget interrupts a query.
+            Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted),
+            _ => false,
+        }
+    }
 }
 
 /// Bytes of a window or a total that match no known format.

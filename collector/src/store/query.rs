@@ -1,6 +1,5 @@
 //! Queries to the store and their results, in the same types for every backend.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use beacon::StreamReport;
@@ -113,18 +112,6 @@ pub(crate) struct MetricsSnapshot {
     /// Number of series that are left out.
     pub(crate) omitted: usize,
     pub(crate) counts: Counts,
-}
-
-impl MetricsSnapshot {
-    /// Leaves out the series with the fewest streams, so that at most this many remain.
-    pub(crate) fn keep_most_used(&mut self, most: usize) {
-        self.omitted = self.series.len().saturating_sub(most);
-        if self.omitted > 0 {
-            self.series.sort_by_cached_key(|series| Reverse(series.total.requests()));
-            self.series.truncate(most);
-            self.series.sort_by(|one, other| one.series.cmp(&other.series));
-        }
-    }
 }
 
 /// Data of one series for the Prometheus endpoint.

@@ -1,7 +1,8 @@
 //! Reads windows, counters and cumulative statistics from SQLite. A read sees the last transaction, about a
 //! second old, and never waits for the writer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -96,20 +97,25 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, StoreError> {
 /// Counters and the number of finalized streams, from one snapshot.
 pub(super) fn ingest_totals(connection: &Connection) -> Result<IngestTotals, StoreError> {
     let transaction = connection.unchecked_transaction()?;
-    let MetricsSnapshot { series, counts, .. } = snapshot(&transaction, i64::MAX, i64::MIN)?;
-    Ok(IngestTotals { counts, counted: series.iter().map(|series| series.total.requests()).sum() })
+    let mut counted = 0;
+    each_total(&transaction, i64::MIN, |_| true, |SeriesTotal { total, .. }| counted += total.requests())?;
+    Ok(IngestTotals { counts: counts(&transaction)?, counted })
 }
 
-/// All data for the Prometheus endpoint. `from` is the first minute that counts for the mean time per output
-/// token.
+/// All data for the Prometheus endpoint: of the `most_series` with the most streams. `from` is the first minute that
+/// counts for the mean time per output token.
 pub(crate) fn snapshot(
     connection: &Connection,
     from: i64,
     used_since: i64,
+    most_series: usize,
 ) -> Result<MetricsSnapshot, StoreError> {
+    let connection = &connection.unchecked_transaction()?;
     let means = mean_tpots(connection, from)?;
+    let least_used = least_used(connection, used_since, most_series)?;
     let mut series: Vec<SeriesSnapshot> = Vec::new();
-    each_total(connection, used_since, |SeriesTotal { series: found, total, .. }| {
+    let is_shown = |series: &Series| !least_used.contains(&series.labels_only());
+    each_total(connection, used_since, is_shown, |SeriesTotal { series: found, total, .. }| {
         let labels = found.labels_only();
         match series.last_mut() {
             // Statistics by response model and operation follow each other.
@@ -120,25 +126,45 @@ pub(crate) fn snapshot(
                 total,
             }),
         }
-        Ok(())
     })?;
-    Ok(MetricsSnapshot { series, omitted: 0, counts: counts(connection)? })
+    Ok(MetricsSnapshot { series, omitted: least_used.len(), counts: counts(connection)? })
+}
+
+/// Labels beyond the `most` with the most streams. They are found without holding the statistics of all: those of
+/// thousands of series can take more memory than a collector has.
+fn least_used(connection: &Connection, used_since: i64, most: usize) -> Result<HashSet<Series>, StoreError> {
+    let count = "SELECT count(*) FROM series WHERE used_day >= ?1";
+    let all: i64 = connection.prepare_cached(count)?.query_row([used_since], |row| row.get(0))?;
+    if usize::try_from(all).is_ok_and(|all| all <= most) {
+        return Ok(HashSet::new());
+    }
+    let mut requests: BTreeMap<Series, u64> = BTreeMap::new();
+    each_total(
+        connection,
+        used_since,
+        |_| true,
+        |SeriesTotal { series, total, .. }| {
+            *requests.entry(series.labels_only()).or_default() += total.requests();
+        },
+    )?;
+    let mut by_requests: Vec<_> = requests.into_iter().collect();
+    by_requests.sort_by_key(|(_, requests)| Reverse(*requests));
+    Ok(by_requests.into_iter().skip(most).map(|(series, _)| series).collect())
 }
 
 /// All cumulative statistics, by response model and operation as far as they are split.
 pub(crate) fn totals(connection: &Connection) -> Result<Vec<SeriesTotal>, StoreError> {
     let mut totals = Vec::new();
-    each_total(connection, i64::MIN, |total| {
-        totals.push(total);
-        Ok(())
-    })?;
+    each_total(connection, i64::MIN, |_| true, |total| totals.push(total))?;
     Ok(totals)
 }
 
+/// Calls `each` with the wanted statistics of series in use since a day, one after the other.
 fn each_total(
     connection: &Connection,
     used_since: i64,
-    mut each: impl FnMut(SeriesTotal) -> Result<(), StoreError>,
+    is_wanted: impl Fn(&Series) -> bool,
+    mut each: impl FnMut(SeriesTotal),
 ) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT operation, total, {} FROM totals JOIN series ON series.id = totals.series
@@ -148,9 +174,13 @@ fn each_total(
     ))?;
     let mut rows = statement.query([used_since])?;
     while let Some(row) = rows.next()? {
+        let series = series(row, 2)?;
+        if !is_wanted(&series) {
+            continue;
+        }
         let total = CumulativeStats::decode(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
         let operation = Operation::of_stored(row.get(0)?).ok_or(UnreadableBlob)?;
-        each(SeriesTotal { series: series(row, 2)?, operation, total })?;
+        each(SeriesTotal { series, operation, total });
     }
     Ok(())
 }

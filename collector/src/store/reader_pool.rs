@@ -13,11 +13,13 @@ use super::error::StoreError;
 use super::paths::STORE_FILE;
 use super::reader::open;
 use super::stream_index::StreamIndex;
+use crate::memory::MemoryBudget;
 
 /// A small pool of read-only connections.
 pub(crate) struct ReaderPool {
     file: PathBuf,
     stream_index: StreamIndex,
+    memory: MemoryBudget,
     /// `None` if this collector runs alone.
     cluster: Option<Arc<ClusterTables>>,
     idle: Arc<Mutex<Vec<Connection>>>,
@@ -30,10 +32,16 @@ pub(crate) struct ReaderPool {
 }
 
 impl ReaderPool {
-    pub(crate) fn new(folder: &Path, stream_index: StreamIndex, cluster: Option<Arc<ClusterTables>>) -> Self {
+    pub(crate) fn new(
+        folder: &Path,
+        stream_index: StreamIndex,
+        cluster: Option<Arc<ClusterTables>>,
+        memory: MemoryBudget,
+    ) -> Self {
         Self {
             file: folder.join(STORE_FILE),
             stream_index,
+            memory,
             cluster,
             idle: Arc::default(),
             permits: Arc::new(Semaphore::new(MOST_QUESTIONS)),
@@ -55,6 +63,7 @@ impl ReaderPool {
                 .await
             }
             Some(tables) => {
+                admit(self.memory)?;
                 on_a_thread(&self.cluster_permits, move || query(&Backend::Cluster(&tables))).await
             }
         }
@@ -66,6 +75,7 @@ impl ReaderPool {
         self: Arc<Self>,
         query: impl FnOnce(&Backend<'_>) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
+        admit(self.memory)?;
         let permits = self.export_permits.clone();
         on_a_thread(&permits, move || self.run_here(query)).await
     }
@@ -77,7 +87,7 @@ impl ReaderPool {
     ) -> Result<T, StoreError> {
         match &self.cluster {
             None => {
-                let connection = open(&self.file)?;
+                let connection = open_within(self.memory, &self.file)?;
                 query(&Backend::File { connection: &connection, stream_index: &self.stream_index })
             }
             Some(tables) => query(&Backend::Cluster(tables)),
@@ -90,15 +100,29 @@ impl ReaderPool {
         query: impl FnOnce(&Connection, &StreamIndex) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (file, idle, stream_index) = (self.file.clone(), self.idle.clone(), self.stream_index.clone());
+        let memory = self.memory;
         on_a_thread(&self.permits, move || {
+            admit(memory)?;
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let connection = kept.map_or_else(|| open(&file), Ok)?;
+            let connection = kept.map_or_else(|| open_within(memory, &file), Ok)?;
             let answer = query(&connection, &stream_index);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             answer
         })
         .await
     }
+}
+
+/// Refuses a query while little memory is left.
+fn admit(memory: MemoryBudget) -> Result<(), StoreError> {
+    if memory.is_short() { Err(StoreError::MemoryLimited) } else { Ok(()) }
+}
+
+/// Opens a connection whose queries end with an error as soon as little memory is left.
+fn open_within(memory: MemoryBudget, file: &Path) -> Result<Connection, StoreError> {
+    let mut connection = open(file)?;
+    connection.progress_handler(STEPS_BETWEEN_CHECKS, Some(move || memory.is_short()))?;
+    Ok(connection)
 }
 
 /// Waits for a permit and runs a query on a thread that may block.
@@ -117,6 +141,9 @@ async fn on_a_thread<T: Send + 'static>(
 
 /// Limit of concurrent queries against the file, and of those against ClickHouse.
 const MOST_QUESTIONS: usize = 4;
+
+/// Steps of SQLite's machine. A row of windows takes about ten, and up to 130 kB.
+const STEPS_BETWEEN_CHECKS: i32 = 100;
 
 /// Limit of concurrent exports. Each holds a row group in memory.
 const MOST_EXPORTS: usize = 2;

@@ -120,6 +120,11 @@ impl Writer {
         })
     }
 
+    /// Limits the memory of all connections of this process. Beyond it, SQLite reuses pages instead of taking more.
+    pub(crate) fn limit_sqlite(&self, bytes: usize) -> Result<(), StoreError> {
+        Ok(self.connection.pragma_update(None, "soft_heap_limit", bytes as i64)?)
+    }
+
     /// The journal's files.
     pub(crate) const fn segments(&self) -> &Arc<Segments> {
         &self.segments

@@ -24,6 +24,7 @@ mod label_limits;
 mod limited_token;
 mod live;
 mod markers;
+mod memory_budget;
 mod operations;
 mod otlp;
 mod phases;

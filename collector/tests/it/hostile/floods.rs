@@ -27,7 +27,7 @@ impl Target {
     }
 
     /// The same over some connections at once: beacons that arrive together share a wait for the disk.
-    fn floods_at_once(&self, requests: impl Iterator<Item = Vec<u8>> + Send) -> Vec<(u16, usize)> {
+    pub(super) fn floods_at_once(&self, requests: impl Iterator<Item = Vec<u8>> + Send) -> Vec<(u16, usize)> {
         let requests = Mutex::new(requests);
         let next = || requests.lock().unwrap().next();
         let mut counts = BTreeMap::new();
