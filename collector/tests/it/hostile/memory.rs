@@ -20,7 +20,7 @@ impl Target {
         Self::start(&config)
     }
 
-    /// Most private memory that the process ever had, in bytes. The kernel takes back pages of files before it kills.
+    /// Most private memory that the process ever had, in bytes. The kernel drops pages of files before it kills.
     fn peak_private_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id())).unwrap();
         let kib = |name: &str| {
