@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import type { AsyncResult } from "../api/async-result";
+import { TableHead } from "../ui/table-head";
 import { Term } from "../ui/term";
 
 export interface Table {
@@ -11,7 +12,7 @@ export interface Table {
 }
 
 export interface FigureProps {
-  chart: "ttft" | "phases" | "speed" | "in-flight" | "histogram" | "compare" | "abandonment" | "engines" | "engine-caches";
+  chart: "ttft" | "phases" | "speed" | "throughput" | "in-flight" | "histogram" | "compare" | "abandonment" | "engines" | "engine-caches";
   title: string;
   /** Definition of what the chart shows. */
   meaning?: string;
@@ -50,14 +51,15 @@ export function Loaded<Answer>({ chart, title, result, children }: LoadedProps<A
   if (result.kind === "known") return <>{children(result.value)}</>;
   return (
     <Figure chart={chart} title={title}>
-      {result.kind === "failed" ? <LoadError message={result.message} /> : <p class="nothing">Loading…</p>}
+      <Answered result={result}>{children}</Answered>
     </Figure>
   );
 }
 
-/** Replaces a chart whose data failed to load. */
-export function LoadError({ message }: { message: string }) {
-  return <p class="nothing">Could not load. {message}</p>;
+/** What an answer shows, or why it is missing. */
+export function Answered<Answer>({ result, children }: Pick<LoadedProps<Answer>, "result" | "children">) {
+  if (result.kind === "known") return <>{children(result.value)}</>;
+  return <p class="nothing">{result.kind === "loading" ? "Loading…" : `Could not load. ${result.message}`}</p>;
 }
 
 /** Builds the rows only while the table is open, because the screen refreshes every few seconds. */
@@ -69,15 +71,7 @@ function TableView({ table, title }: { table: Table; title: string }) {
       {isOpen && (
         <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
           <table class="plain">
-            <thead>
-              <tr>
-                {table.columns.map((column) => (
-                  <th key={column} scope="col">
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <TableHead columns={table.columns.map((column) => [column])} />
             <tbody>
               {table.rows().map((cells, index) => (
                 <tr key={index}>

@@ -7,7 +7,7 @@ import type { Result } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
 import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
-import { LoadError } from "../charts/figure";
+import { Answered } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
 import {
   columnDuration,
@@ -57,11 +57,7 @@ export function Breakdown({ result, view, by, showsAll }: BreakdownProps) {
         </h2>
         <DimensionSelect label="By" value={by} onChoose={setGroupBy} />
       </div>
-      {result.kind === "failed" ? (
-        <LoadError message={result.message} />
-      ) : (
-        <BreakdownTable answer={result.value} showsAll={showsAll} />
-      )}
+      <Answered result={result}>{(answer) => <BreakdownTable answer={answer} showsAll={showsAll} />}</Answered>
     </section>
   );
 }

@@ -5,6 +5,7 @@ import { LOADING, toResult, type AsyncResult } from "../api/async-result";
 import { getMarkers } from "../api/client";
 import type { FixedRange } from "../api/range";
 import type { Markers } from "../api/schemas";
+import { Answered } from "../charts/figure";
 import { markerText } from "../charts/markers";
 import { dateTime, plural } from "../format";
 import { view } from "../state";
@@ -18,11 +19,7 @@ export function BudgetMarkers({ period }: { period: FixedRange }) {
   return (
     <details data-markers={result.kind} onToggle={({ currentTarget: { open } }) => open && void load()}>
       <summary>Releases and changes</summary>
-      {result.kind === "known" ? (
-        <Known answer={result.value} />
-      ) : (
-        <p class="dim">{result.kind === "loading" ? "Loading…" : `Could not load. ${result.message}`}</p>
-      )}
+      <Answered result={result}>{(answer) => <Known answer={answer} />}</Answered>
     </details>
   );
 }

@@ -2,9 +2,11 @@
 import type { Budgets as BudgetsAnswer, ObjectiveName } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
+import { Answered } from "../charts/figure";
 import { humanize, plural } from "../format";
 import { setFilters } from "../state";
 import { Icon, type IconName } from "../ui/icon";
+import { TableHead } from "../ui/table-head";
 import { Term } from "../ui/term";
 import { BudgetMarkers } from "./budget-markers";
 import {
@@ -31,7 +33,7 @@ export function Budgets({ result }: { result: AsyncResult<BudgetsAnswer> }) {
       ) : (
         <>
           <h2 id="budgets-title">Error budgets</h2>
-          <p class="dim">{result.kind === "loading" ? "Loading…" : `Could not load. ${result.message}`}</p>
+          <Answered result={result}>{() => null}</Answered>
         </>
       )}
     </section>
@@ -142,22 +144,10 @@ function BurnRates({ items, isNamed, severalSites }: { items: UseCaseBudget[] } 
   return (
     <details>
       <summary>Burn rates</summary>
-      <p class="dim">
-        Burn rate = actual failure rate ÷ allowed failure rate. At 1× the budget is used up exactly at the end of
-        the {items[0]?.days} days.
-      </p>
+      <p class="dim">Burn rate: {GLOSSARY["burn rate"]}.</p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Burn rates">
         <table class="plain">
-          <thead>
-            <tr>
-              <th scope="col">Window</th>
-              {windows.map((minutes) => (
-                <th key={minutes} scope="col">
-                  {windowText(minutes)}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead columns={[["Window"], ...windows.map((minutes) => [windowText(minutes)] as const)]} />
           <tbody>
             {items.map((item) => (
               <tr key={`${item.site} ${item.useCase} ${item.budget.objective}`}>

@@ -162,8 +162,7 @@ function NoServerTiming({ streams }: { streams: number }) {
     >
       <div class="advice">
         <p>
-          No stream carries server timing. llama.cpp and Ollama send it. Any other server writes a comment into its
-          stream:
+          llama.cpp and Ollama send it. Any other server writes a comment into its stream:
         </p>
         <pre>
           <code>: llm-rum {'{"ttft_ms":85.2}'}</code>

@@ -2,11 +2,12 @@
 import type { Dimension } from "../api/api-types";
 import type { AsyncResult } from "../api/async-result";
 import type { Affected, DimensionValue, Explanation, Finding } from "../api/schemas";
-import { LoadError } from "../charts/figure";
+import { Answered } from "../charts/figure";
 import { count, humanize, isKnown, percent } from "../format";
 import { GLOSSARY } from "../api/glossary";
 import { explainedOf, explanation, setFilter, zoomTo } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
+import { TableHead } from "../ui/table-head";
 import { Term } from "../ui/term";
 import { beganText, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
 
@@ -32,9 +33,7 @@ export function Explain({ result }: { result: AsyncResult<Explanation> }) {
           onChoose={(value) => (explainedOf.value = value)}
         />
       </div>
-      {result.kind === "loading" && <p class="nothing">Loading…</p>}
-      {result.kind === "failed" && <LoadError message={result.message} />}
-      {result.kind === "known" && <Findings answer={result.value} />}
+      <Answered result={result}>{(answer) => <Findings answer={answer} />}</Answered>
     </section>
   );
 }
@@ -45,26 +44,16 @@ function Findings({ answer }: { answer: Explanation }) {
     <>
       {answer.findings.length > 0 && (
         <table class="stream-table breakdown-table">
-          <thead>
-            <tr>
-              <th scope="col">In common</th>
-              <th scope="col" class="number">
-                Of the {answer.of}
-              </th>
-              <th scope="col" class="number">
-                Of the others
-              </th>
-              <th scope="col" class="number mid">
-                Affected of all
-              </th>
-              <th scope="col" class="mid">
-                Cause
-              </th>
-              <th scope="col" class="mid">
-                Time
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            columns={[
+              ["In common"],
+              [`Of the ${answer.of}`, "number"],
+              ["Of the others", "number"],
+              ["Affected of all", "number mid"],
+              ["Cause", "mid"],
+              ["Time", "mid"],
+            ]}
+          />
           <tbody>
             {answer.findings.map((finding) => (
               <Row key={valuesText(finding.values)} finding={finding} today={today} to={answer.to} />

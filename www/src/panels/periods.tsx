@@ -2,10 +2,11 @@
 import type { Summary } from "../api/api-types";
 import type { Result } from "../api/async-result";
 import { COMPARISON_LABELS } from "../charts/chart-captions";
-import { LoadError } from "../charts/figure";
+import { Answered } from "../charts/figure";
 import { heading, isKnown, timeRange } from "../format";
 import { MIN_SAMPLES } from "../metric";
 import { relativeLength } from "../polling/resolution";
+import { TableHead } from "../ui/table-head";
 import { Term } from "../ui/term";
 import type { CompareTo } from "../url";
 import { Change } from "./change";
@@ -26,11 +27,9 @@ export function Periods({ summary, result, compareTo, loadedAt }: PeriodsProps) 
   return (
     <section class="breakdown" data-periods={compareTo} aria-labelledby="periods-title">
       <h2 id="periods-title">This range and {label}</h2>
-      {result.kind === "failed" ? (
-        <LoadError message={result.message} />
-      ) : (
-        <PeriodTable summary={summary} earlier={result.value} label={heading(label)} loadedAt={loadedAt} />
-      )}
+      <Answered result={result}>
+        {(earlier) => <PeriodTable summary={summary} earlier={earlier} label={heading(label)} loadedAt={loadedAt} />}
+      </Answered>
     </section>
   );
 }
@@ -51,20 +50,7 @@ function PeriodTable({ summary, earlier, label, loadedAt }: PeriodTableProps) {
   return (
     <>
       <table class="stream-table breakdown-table">
-        <thead>
-          <tr>
-            <th scope="col">Figure</th>
-            <th scope="col" class="number">
-              This range
-            </th>
-            <th scope="col" class="number">
-              {label}
-            </th>
-            <th scope="col" class="number">
-              Change
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={[["Figure"], ["This range", "number"], [label, "number"], ["Change", "number"]]} />
         <tbody>
           {periodFigures(summary, earlier, length).map((figure) => (
             <Row key={figure.label} {...figure} />
@@ -72,8 +58,8 @@ function PeriodTable({ summary, earlier, label, loadedAt }: PeriodTableProps) {
         </tbody>
       </table>
       <p class="caption">
-        {timeRange(summary, loadedAt)} against {period}. A change is shown from {MIN_SAMPLES} samples on in both
-        periods, with its 95 % confidence interval; none, if that includes zero. Without an interval it can be chance.
+        {timeRange(summary, loadedAt)} against {period}. Changes need {MIN_SAMPLES} samples in both periods; those
+        without a 95 % confidence interval can be chance.
       </p>
     </>
   );

@@ -3,9 +3,21 @@ import type { AsyncResult } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
 import type { Release, Releases as ReleasesAnswer } from "../api/schemas";
 import { columnDuration, count, dateTime, isKnown, percent, plural } from "../format";
+import { TableHead, type Column } from "../ui/table-head";
 import { Term } from "../ui/term";
 import { Change, type ChangeProps } from "./change";
 import { differenceText, signedDuration, signedPoints } from "./release-text";
+
+const COLUMNS: readonly Column[] = [
+  ["Release"],
+  ["Appeared", "mid"],
+  ["Streams", "number"],
+  ["TTFT p50", "number"],
+  ["Change", "number"],
+  ["Intact", "number wide"],
+  ["Goodput", "number wide"],
+  ["Abandoned", "number wide"],
+];
 
 /** One release alone is compared with nothing, so the panel shows from two on. */
 export function Releases({ result }: { result: AsyncResult<ReleasesAnswer> }) {
@@ -19,32 +31,7 @@ export function Releases({ result }: { result: AsyncResult<ReleasesAnswer> }) {
         <Term meaning={GLOSSARY.release}>Releases</Term>
       </h2>
       <table class="stream-table breakdown-table">
-        <thead>
-          <tr>
-            <th scope="col">Release</th>
-            <th scope="col" class="mid">
-              Appeared
-            </th>
-            <th scope="col" class="number">
-              Streams
-            </th>
-            <th scope="col" class="number">
-              TTFT p50
-            </th>
-            <th scope="col" class="number">
-              Change
-            </th>
-            <th scope="col" class="number wide">
-              Intact
-            </th>
-            <th scope="col" class="number wide">
-              Goodput
-            </th>
-            <th scope="col" class="number wide">
-              Abandoned
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={COLUMNS} />
         <tbody>
           {releases.map((release) => (
             <Row key={`${release.site} ${release.release}`} release={release} today={today} hasSites={hasSites} />
@@ -52,8 +39,7 @@ export function Releases({ result }: { result: AsyncResult<ReleasesAnswer> }) {
         </tbody>
       </table>
       <p class="caption">
-        Appeared: absent for a release in use from the start, or with too few streams to tell. Change: 95 % confidence
-        interval against the release before; “none shown” if it includes zero.
+        Change: against the release before, as a 95 % confidence interval; “none shown” if it includes zero.
         {without > 0 && ` ${plural(without, "stream")} without a release.`}
         {isKnown(since) && ` Only streams since ${dateTime(since, today)} count.`}
       </p>

@@ -7,7 +7,7 @@ import { dateTime } from "../format";
 import { openStream, rows, view } from "../state";
 import { columnOf, type Column } from "../stream/columns";
 import { FilterButton } from "../stream/filter-button";
-import { Term } from "../ui/term";
+import { TableHead } from "../ui/table-head";
 
 export function StreamTable({ today }: { today: number }) {
   const chosen = view.value.columns;
@@ -15,20 +15,12 @@ export function StreamTable({ today }: { today: number }) {
   const columns = shown.map(columnOf);
   const classOf = ({ id, isNumber }: Column) =>
     [isNumber ? "number" : "", CLASSES[id] ?? "", chosen ? "" : (DEFAULT_VISIBILITY[id] ?? "")].join(" ").trim();
+  const headOf = (column: Column) => [column.label, classOf(column), column.meaning] as const;
   return (
     // Narrow screens hide some of the default columns. Those that a user has chosen are scrolled.
     <div class={chosen ? "chosen-columns" : undefined}>
       <table class="stream-table">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            {columns.map((column) => (
-              <th key={column.id} scope="col" class={classOf(column)}>
-                {column.meaning ? <Term meaning={column.meaning}>{column.label}</Term> : column.label}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={[["Time"], ...columns.map(headOf)]} />
         <tbody>
           {rows.value.map((row) => (
             <Row key={row.id} row={row} today={today}>

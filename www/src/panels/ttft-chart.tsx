@@ -17,7 +17,7 @@ import {
   useCaseTargetsCaption,
 } from "../charts/chart-captions";
 import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlier";
-import { Figure, LoadError } from "../charts/figure";
+import { Answered, Figure } from "../charts/figure";
 import { HeatLegend, Heatmap } from "../charts/heatmap";
 import { Legend, LineChart, type Readout } from "../charts/line-chart";
 import type { Line, PlotSpec } from "../charts/plot";
@@ -67,17 +67,17 @@ export function TtftChart({ series, heatmap, range, metric, chartType, compareTo
       }}
     >
       {chartType === "heatmap" && heatmap && !isEmpty ? (
-        heatmap.kind === "failed" ? (
-          <LoadError message={heatmap.message} />
-        ) : (
-          <>
-            <div class="legend-row">
-              <HeatLegend answer={heatmap.value} />
-              <ZoomButton series={series} range={range} />
-            </div>
-            <Heatmap answer={heatmap.value} label={`${label}: heatmap of the samples`} onBrush={zoomTo} />
-          </>
-        )
+        <Answered result={heatmap}>
+          {(answer) => (
+            <>
+              <div class="legend-row">
+                <HeatLegend answer={answer} />
+                <ZoomButton series={series} range={range} />
+              </div>
+              <Heatmap answer={answer} label={`${label}: heatmap of the samples`} onBrush={zoomTo} />
+            </>
+          )}
+        </Answered>
       ) : (
         <Lines series={series} range={range} label={`${label}: p50, p95 and p99`} isEmpty={isEmpty} />
       )}

@@ -5,11 +5,26 @@ import { ABSENT, columnDuration, count, duration, humanize, isKnown, percent } f
 import { metricPhrase } from "../metric";
 import { setFilters } from "../state";
 import { Icon } from "../ui/icon";
-import { Term } from "../ui/term";
+import { TableHead, type Column } from "../ui/table-head";
 import { ALERT_LABELS, URGENT } from "./error-budget";
 import { LEVELS } from "./verdict";
 
 type Row = Summary["by_use_case"][number];
+
+const COLUMNS: readonly Column[] = [
+  ["Status", undefined, GLOSSARY.verdict],
+  ["Use case", undefined, GLOSSARY["use case"]],
+  ["p50", "number mid"],
+  ["p90", "number wide"],
+  ["p95", "number", GLOSSARY.percentile],
+  ["p99", "number wide"],
+  ["p95 target", "number wide", GLOSSARY.target],
+  ["Errors", "number", GLOSSARY.error],
+  ["Intact", "number wide", GLOSSARY.intact],
+  ["Goodput", "number wide", GLOSSARY.goodput],
+  ["Budget left", "number mid", GLOSSARY["error budget"]],
+  ["Streams", "number mid"],
+];
 
 /** A single use case has the whole screen already. */
 export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary }) {
@@ -18,46 +33,7 @@ export function UseCases({ summary: { by_use_case: rows } }: { summary: Summary 
     <section class="use-cases" aria-labelledby="use-cases-title" data-use-cases={rows.length}>
       <h2 id="use-cases-title">Sites and use cases</h2>
       <table class="stream-table breakdown-table">
-        <thead>
-          <tr>
-            <th scope="col">
-              <Term meaning={GLOSSARY.verdict}>Status</Term>
-            </th>
-            <th scope="col">
-              <Term meaning={GLOSSARY["use case"]}>Use case</Term>
-            </th>
-            <th scope="col" class="number mid">
-              p50
-            </th>
-            <th scope="col" class="number wide">
-              p90
-            </th>
-            <th scope="col" class="number">
-              <Term meaning={GLOSSARY.percentile}>p95</Term>
-            </th>
-            <th scope="col" class="number wide">
-              p99
-            </th>
-            <th scope="col" class="number wide">
-              <Term meaning={GLOSSARY.target}>p95 target</Term>
-            </th>
-            <th scope="col" class="number">
-              <Term meaning={GLOSSARY.error}>Errors</Term>
-            </th>
-            <th scope="col" class="number wide">
-              <Term meaning={GLOSSARY.intact}>Intact</Term>
-            </th>
-            <th scope="col" class="number wide">
-              <Term meaning={GLOSSARY.goodput}>Goodput</Term>
-            </th>
-            <th scope="col" class="number mid">
-              <Term meaning={GLOSSARY["error budget"]}>Budget left</Term>
-            </th>
-            <th scope="col" class="number mid">
-              Streams
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={COLUMNS} />
         <tbody>
           {rows.map((row) => (
             <UseCase key={`${row.site} ${row.use_case}`} row={row} />
