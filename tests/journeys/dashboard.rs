@@ -34,12 +34,18 @@ async fn the_dashboard_counts_a_stream() -> Result<()> {
     for layer in ["Health", "Percentiles", "Errors"] {
         shown(&browser, &format!("section.layer[aria-label={layer}] > .layer-title")).await?;
     }
-    for chart in ["ttft", "phases", "histogram", "compare", "speed", "in-flight", "abandonment"] {
+    for chart in ["ttft", "phases", "histogram", "compare", "speed", "throughput", "in-flight", "abandonment"]
+    {
         let found = browser
             .page
             .execute(&format!("return !!document.querySelector('figure[data-chart={chart}]')"), vec![])
             .await?;
         ensure!(found == true, "chart {chart}");
+    }
+
+    let throughput = text(&browser, "figure[data-chart=throughput]").await?;
+    for part in ["input tokens", "output tokens", "requests. 100 % of the streams have a token count."] {
+        ensure!(throughput.contains(part), "no {part:?} in {throughput:?}");
     }
 
     tables_and_heatmap(&browser, &collector).await?;
@@ -59,6 +65,36 @@ async fn the_dashboard_counts_a_stream() -> Result<()> {
     collector.kill().await?;
     state(&browser, "error").await?;
     shown(&browser, "[data-live=away]").await?;
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tiles_show_the_targets_of_the_use_case() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = folder.path().join("llm-rum.toml");
+    std::fs::write(&config, "[targets.chat]\nintegrity = 0.95\n")?;
+    let config = config.to_str().context("a temporary path is text")?;
+    let collector = Collector::start_with(&folder.path().join("data"), &["--config", config]).await?;
+    let cut = |number: u64| StreamReport { outcome: Outcome::Truncated, ..report(number) };
+    let reports = (0..100).map(|number| if number < 10 { cut(number) } else { report(number) });
+    let (status, body) =
+        collector.post(serde_json::to_string(&Batch { reports: reports.collect() })?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("the streams in the store", || async {
+        (collector.get("/v1/summary").await.ok()?["streams"] == 100).then_some(())
+    })
+    .await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "ready").await?;
+    for (selector, goal) in [
+        ("[data-tile=integrity] .goal.bad", "target 95"),
+        ("[data-tile=errors] .goal.bad", "above 0.5"),
+        ("[data-tile=ttfv] .goal.good", "within 1"),
+    ] {
+        let shown = text(&browser, selector).await?;
+        ensure!(shown.contains(goal), "{selector} has no {goal:?}: {shown}");
+    }
     browser.close().await
 }
 

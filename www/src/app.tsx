@@ -23,6 +23,7 @@ import { Periods } from "./panels/periods";
 import { Releases } from "./panels/releases";
 import { Streams } from "./panels/streams";
 import { Tiles } from "./panels/tiles";
+import { Throughput } from "./panels/throughput";
 import { TtftChart } from "./panels/ttft-chart";
 import { UseCases } from "./panels/use-cases";
 import { Verdict } from "./panels/verdict";
@@ -113,8 +114,9 @@ function Dashboard({ data: { summary, view: loaded, metric: loadedMetric, loaded
         </div>
         <div class="pair">
           <OutputSpeed result={charts.speed} />
-          <InFlight series={charts.timeseries} />
+          <Throughput summary={summary} series={charts.timeseries} />
         </div>
+        <InFlight series={charts.timeseries} />
         <Engines />
         <AbandonmentPanel result={charts.abandonment} histogram={charts.histogram} />
         <Breakdown

@@ -105,33 +105,34 @@ function sampleText(n: number, error: MaybeNumber): string {
   return `${plural(n, "sample")}${exactness}${few}`;
 }
 
-function Integrity({ summary: { integrity, previous } }: Pick<TilesProps, "summary">) {
+function Integrity({ summary }: Pick<TilesProps, "summary">) {
+  const { integrity, previous } = summary;
+  const { integrity: floor } = targetsInView(summary);
   return (
-    <Tile name="integrity" title="Streaming integrity" meaning={GLOSSARY["streaming integrity"]}>
-      <Value raw={integrity.ratio} text={percent(integrity.ratio)} />
-      <p class="rests">
-        {integrity.total === 0
-          ? "no eligible streams"
-          : `${count(integrity.good)} of ${count(integrity.total)} streams intact`}
-      </p>
-      <Change
-        text={percentagePoints(integrity.ratio, previous.integrity.ratio)}
-        previousSamples={previous.integrity.total}
-      />
-    </Tile>
+    <Share
+      name="integrity"
+      title="Streaming integrity"
+      meaning={GLOSSARY["streaming integrity"]}
+      share={integrity}
+      before={previous.integrity}
+      goal={<Target value={integrity.ratio} target={floor} text={configuredPercent(floor)} isFloor />}
+      text={`${count(integrity.good)} of ${count(integrity.total)} streams intact`}
+    />
   );
 }
 
 function Goodput({ summary: { goodput, previous } }: Pick<TilesProps, "summary">) {
   return (
-    <Tile name="goodput" title="Goodput" meaning={GLOSSARY.goodput}>
-      <Value raw={goodput.ratio} text={percent(goodput.ratio)} />
-      <p class="rests">
-        {goodput.total === 0 ? "no eligible streams" : `met all targets · ${rate(goodput.per_second)}`}
-      </p>
-      <Change text={percentagePoints(goodput.ratio, previous.goodput.ratio)} previousSamples={previous.goodput.total} />
+    <Share
+      name="goodput"
+      title="Goodput"
+      meaning={GLOSSARY.goodput}
+      share={goodput}
+      before={previous.goodput}
+      text={`met all targets · ${rate(goodput.per_second)}`}
+    >
       <BadVisits />
-    </Tile>
+    </Share>
   );
 }
 
@@ -149,18 +150,19 @@ function BadVisits() {
 function Errors({ summary }: Pick<TilesProps, "summary">) {
   const { errors, previous } = summary;
   const { availability } = targetsInView(summary);
-  const goal = isKnown(availability) ? 1 - availability : null;
+  const limit = isKnown(availability) ? 1 - availability : null;
   return (
-    <Tile name="errors" title="Errors" meaning={GLOSSARY.error}>
-      <Value raw={errors.ratio} text={percent(errors.ratio)} />
-      <Target value={errors.ratio} target={goal} text={configuredPercent(goal)} lowerBound={errors.ratio_ci_lower} />
-      <p class="rests">
-        {errors.total === 0
-          ? "no eligible streams"
-          : `${count(errors.count)} of ${count(errors.total)} failed`}
-      </p>
-      <Change text={percentagePoints(errors.ratio, previous.errors.ratio)} previousSamples={previous.errors.total} />
-    </Tile>
+    <Share
+      name="errors"
+      title="Errors"
+      meaning={GLOSSARY.error}
+      share={errors}
+      before={previous.errors}
+      goal={
+        <Target value={errors.ratio} target={limit} text={configuredPercent(limit)} lowerBound={errors.ratio_ci_lower} />
+      }
+      text={`${count(errors.count)} of ${count(errors.total)} failed`}
+    />
   );
 }
 
@@ -184,7 +186,7 @@ interface TileProps {
   title: string;
   /** Definition of the title. */
   meaning: string;
-  children: ComponentChildren;
+  children?: ComponentChildren;
 }
 
 function Tile({ name, title, meaning, children }: TileProps) {
@@ -195,6 +197,26 @@ function Tile({ name, title, meaning, children }: TileProps) {
       </h2>
       {children}
     </article>
+  );
+}
+
+interface ShareProps extends TileProps {
+  share: { ratio?: MaybeNumber; total: number };
+  before: { ratio?: MaybeNumber; total: number };
+  goal?: ComponentChildren;
+  text: string;
+}
+
+/** A share of the eligible streams. */
+function Share({ share: { ratio, total }, before, goal, text, children, ...tile }: ShareProps) {
+  return (
+    <Tile {...tile}>
+      <Value raw={ratio} text={percent(ratio)} />
+      {goal}
+      <p class="rests">{total === 0 ? "no eligible streams" : text}</p>
+      <Change text={percentagePoints(ratio, before.ratio)} previousSamples={before.total} />
+      {children}
+    </Tile>
   );
 }
 
@@ -228,19 +250,21 @@ interface TargetProps {
   text: string;
   /** Lower confidence bound of the value. */
   lowerBound?: MaybeNumber;
+  /** The value has to reach the target, instead of staying within it. */
+  isFloor?: boolean;
 }
 
-function Target({ value, target, text, lowerBound }: TargetProps) {
+function Target({ value, target, text, lowerBound, isFloor = false }: TargetProps) {
   if (!isKnown(target)) return null;
   if (!isKnown(value)) return <p class="goal">target {text}</p>;
   if (value > target && isKnown(lowerBound) && lowerBound <= target) {
     return <p class="goal">above {text}, not statistically significant</p>;
   }
-  const isMet = value <= target;
+  const isMet = isFloor ? value >= target : value <= target;
   return (
     <p class={`goal ${isMet ? "good" : "bad"}`}>
       <Icon name={isMet ? "good" : "warn"} />
-      {isMet ? "within" : "above"} {text}
+      {isFloor ? "target" : isMet ? "within" : "above"} {text}
     </p>
   );
 }
