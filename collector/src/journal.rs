@@ -35,6 +35,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::journal::batch::{Batch, Damage, FactBatch, JournaledBatch, unpack};
 use crate::journal::health::Health;
 use crate::journal::segments::Segments;
+use crate::report::source::ReportSource;
 use frame::Frame;
 use group_commit::{Entered, Group, GroupQueue};
 use segments::SegmentWriter;
@@ -60,7 +61,7 @@ impl Journal {
     ) -> Result<(Self, Damage), E> {
         let mut damage = Damage::default();
         let found = recovery::replay(segments, applied, |position, payload, end| {
-            match unpack(position, payload, end) {
+            match unpack(position, payload, end, ReportSource::Unnamed) {
                 Some(batch) => each(batch),
                 None => {
                     damage.unreadable += 1;
@@ -85,7 +86,7 @@ impl Journal {
     ) -> io::Result<()> {
         recovery::replay(segments, 0, |position, payload, end| {
             if frame::received_ms(payload).is_some_and(|received_ms| received_ms >= since_ms)
-                && let Some(batch) = unpack(position, payload, end)
+                && let Some(batch) = unpack(position, payload, end, ReportSource::Unnamed)
             {
                 each(batch);
             }

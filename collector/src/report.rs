@@ -3,5 +3,6 @@
 pub(crate) mod accepted;
 pub(crate) mod country;
 pub(crate) mod server_fact;
+pub(crate) mod source;
 pub(crate) mod stream_id;
 pub(crate) mod visit;

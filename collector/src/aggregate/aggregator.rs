@@ -17,7 +17,7 @@ use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::recent_facts::RecentFacts;
 use crate::aggregate::row_file::{RowFile, StoredRowFile};
 use crate::aggregate::sampling::{Sampler, StoredSample};
-use crate::aggregate::series::{CumulativeKey, SeriesIndex};
+use crate::aggregate::series::{Arrival, CumulativeKey, SeriesIndex};
 use crate::aggregate::window::{Window, WindowKey};
 use crate::aggregate::write_back_cache::WriteBackCache;
 use crate::config::Config;
@@ -26,7 +26,7 @@ use crate::journal::batch::{JournaledBatch, JournaledReport};
 use crate::journal::segments::RecordLocation;
 use crate::memory::MemoryBudget;
 use crate::report::server_fact::revision;
-use crate::time::{MINUTE_MS, day_of, minute_of};
+use crate::time::{MINUTE_MS, minute_of};
 
 /// Earlier state that is no longer in memory: the store and the journal have it.
 pub(crate) trait StoredState {
@@ -145,7 +145,7 @@ impl Aggregator {
     fn add_from<E: StoredState>(
         &mut self,
         from: ReportOrigin,
-        &JournaledReport { id, country, ref report, at, .. }: &JournaledReport,
+        &JournaledReport { id, country, source, ref report, at, .. }: &JournaledReport,
         received_ms: i64,
         earlier: &E,
     ) -> Result<(), E::Error> {
@@ -168,7 +168,8 @@ impl Aggregator {
             self.counts.dropped(report.dropped.as_ref());
         }
         let mut beyond = Vec::new();
-        let series = self.series.of(report, country, day_of(received_ms), |kind| beyond.push(kind));
+        let arrival = Arrival { received_ms, source };
+        let series = self.series.of(report, country, arrival, |kind| beyond.push(kind));
         // A stream counts once per exceeded limit, whichever of its revisions exceeds it.
         let before = known.filter(|known| !known.owned_by_peer()).map(|known| known.series);
         for kind in beyond {

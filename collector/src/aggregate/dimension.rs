@@ -31,7 +31,8 @@ pub(crate) struct DimensionSpec {
     value: for<'a> fn(&'a StreamReport, Option<&'a Country>) -> Option<&'a str>,
     /// Most values of a site; further ones count as `other`. `None` if senders cannot choose the value.
     limit: Option<fn(&Limits) -> usize>,
-    configured: Configured,
+    /// Names from the configuration, which no limit affects: senders could use it up first. `None` if there are none.
+    configured: Option<fn(&Config, &Site) -> Vec<String>>,
 }
 
 /// Which statistics a dimension groups.
@@ -41,14 +42,6 @@ enum Scope {
     Label,
     /// Only windows and lists of streams. Cumulative statistics use the series where the value is unknown.
     WindowOnly,
-}
-
-/// Names from the configuration, which the limit of values does not affect: senders could use it up first.
-enum Configured {
-    None,
-    /// The limit of series affects them.
-    WithinSeriesLimit(fn(&Config, &Site) -> Vec<String>),
-    Always(fn(&Config, &Site) -> Vec<String>),
 }
 
 /// In the order of columns: the site, other labels, then dimensions of windows only. Stored rollups number the
@@ -61,7 +54,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
         scope: Scope::Label,
         value: |report, _| report.site.as_deref(),
         limit: None,
-        configured: Configured::None,
+        configured: None,
     },
     DimensionSpec {
         dimension: Dimension::UseCase,
@@ -70,7 +63,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
         scope: Scope::Label,
         value: |report, _| report.use_case.as_deref(),
         limit: Some(|limits| limits.use_cases),
-        configured: Configured::Always(|config, site| {
+        configured: Some(|config, site| {
             let targets = site.targets.keys().chain(config.targets.keys());
             targets.chain([&site.use_case]).cloned().collect()
         }),
@@ -82,7 +75,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
         scope: Scope::Label,
         value: |report, _| report.provider.as_deref(),
         limit: Some(|limits| limits.providers),
-        configured: Configured::None,
+        configured: None,
     },
     DimensionSpec {
         dimension: Dimension::Model,
@@ -91,7 +84,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
         scope: Scope::Label,
         value: |report, _| report.model.as_deref().or(report.response_model.as_deref()),
         limit: Some(|limits| limits.models),
-        configured: Configured::WithinSeriesLimit(configured_models),
+        configured: Some(configured_models),
     },
     DimensionSpec {
         dimension: Dimension::Country,
@@ -100,7 +93,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
         scope: Scope::WindowOnly,
         value: |_, country| country.map(Country::as_str),
         limit: None,
-        configured: Configured::None,
+        configured: None,
     },
     DimensionSpec {
         dimension: Dimension::ResponseModel,
@@ -109,7 +102,7 @@ pub(crate) static DIMENSIONS: [DimensionSpec; 6] = [
         scope: Scope::WindowOnly,
         value: |report, _| report.response_model.as_deref(),
         limit: Some(|limits| limits.models),
-        configured: Configured::WithinSeriesLimit(configured_models),
+        configured: Some(configured_models),
     },
 ];
 
@@ -167,17 +160,14 @@ pub(crate) fn columns(dimensions: impl Iterator<Item = Dimension>) -> String {
 }
 
 /// Names from the configuration, by site.
-pub(super) struct ConfiguredNames(HashMap<String, [HashSet<String>; Dimension::COUNT]>);
+pub(crate) struct ConfiguredNames(HashMap<String, [HashSet<String>; Dimension::COUNT]>);
 
 impl ConfiguredNames {
-    pub(super) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         let names = |site: &Site| {
-            DIMENSIONS.each_ref().map(|spec| match spec.configured {
-                Configured::None => HashSet::new(),
-                Configured::WithinSeriesLimit(names) | Configured::Always(names) => {
-                    names(config, site).into_iter().collect()
-                }
-            })
+            DIMENSIONS
+                .each_ref()
+                .map(|spec| spec.configured.into_iter().flat_map(|names| names(config, site)).collect())
         };
         Self(config.sites.iter().map(|site| (site.name.clone(), names(site))).collect())
     }
@@ -194,12 +184,8 @@ impl ConfiguredNames {
         (!self.has(site, dimension, value)).then(|| limit(limits))
     }
 
-    /// Whether the value keeps its name beyond the limit of series.
-    pub(super) fn outlives_series_limit(&self, site: &str, dimension: Dimension, value: &str) -> bool {
-        matches!(dimension.spec().configured, Configured::Always(_)) && self.has(site, dimension, value)
-    }
-
-    fn has(&self, site: &str, dimension: Dimension, value: &str) -> bool {
+    /// Whether the value keeps its name beyond all limits.
+    pub(crate) fn has(&self, site: &str, dimension: Dimension, value: &str) -> bool {
         let is_ours = value == UNKNOWN || value == OTHER;
         is_ours || self.0.get(site).is_some_and(|names| names[dimension as usize].contains(value))
     }

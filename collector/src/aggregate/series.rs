@@ -1,11 +1,14 @@
 //! Maps a report to its series. The number of values per dimension is limited for each site; further values count as
 //! `other`. Names in the configuration are never limited, as senders could use up the limit first. Values that no stream
-//! had lately make room for others, so that made-up names do not fill a site for ever.
+//! had lately make room for others, so that made-up names do not fill a site for ever. One network has only a share of
+//! each limit (`newcomers.rs`).
 
+mod newcomers;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
+use std::mem;
 use std::ops::{Index, IndexMut};
 
 use beacon::StreamReport;
@@ -14,6 +17,8 @@ use crate::aggregate::dimension::{ConfiguredNames, DIMENSIONS, Dimension, OTHER,
 use crate::aggregate::operation::Operation;
 use crate::config::{Config, Limits};
 use crate::report::country::Country;
+pub(crate) use newcomers::Arrival;
+use newcomers::{KnownValues, share};
 
 /// The value of each dimension.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +68,8 @@ pub(crate) struct SeriesIndex {
     wider: Vec<SeriesId>,
     /// For each series, the day of its last stream; [`NEVER`] for a deleted series.
     used_day: Vec<i64>,
+    /// For each series, the network that brought it. `None` if it is not known.
+    brought_by: Vec<Option<u64>>,
     /// Series whose last stream is of a later day than the store knows.
     newly_used: BTreeSet<SeriesId>,
     /// Day on which the series that count toward limits were last selected. `None`: all stored series count.
@@ -80,11 +87,11 @@ pub(crate) struct SeriesIndex {
 /// Values and series of a site that limits count.
 #[derive(Default)]
 struct SiteSeries {
-    values: [HashSet<String>; Dimension::COUNT],
-    /// Number of combinations of labels.
-    series: usize,
-    /// Number of series by their last known dimension of windows only.
-    window_series: [usize; Dimension::COUNT],
+    values: [KnownValues; Dimension::COUNT],
+    /// Number of series by their last known dimension of windows only: `None` for combinations of labels.
+    series: HashMap<Option<Dimension>, usize>,
+    /// The same for those that each network brought.
+    brought: HashMap<(u64, Option<Dimension>), usize>,
 }
 
 impl SeriesIndex {
@@ -97,6 +104,7 @@ impl SeriesIndex {
             labels: Vec::new(),
             wider: Vec::new(),
             used_day: Vec::new(),
+            brought_by: Vec::new(),
             newly_used: BTreeSet::new(),
             counted_on: None,
             splits_cumulative: config.otlp.endpoint.is_some(),
@@ -110,63 +118,71 @@ impl SeriesIndex {
                 book.labels.push(book.all.len() as SeriesId);
                 book.wider.push(book.all.len() as SeriesId);
                 book.used_day.push(NEVER);
+                book.brought_by.push(None);
                 book.all.push(Series::default());
             }
-            book.insert(series, used_day);
+            book.insert(series, used_day, None);
         }
         book.mark_flushed();
         book
     }
 
-    /// The series of a report that arrived on this day. Calls `overflow` for each limit that its values exceed.
+    /// The series of a report. Calls `overflow` for each limit that its values exceed.
     pub(crate) fn of(
         &mut self,
         report: &StreamReport,
         country: Option<Country>,
-        day: i64,
+        arrival: Arrival,
         overflow: impl FnMut(Overflow),
     ) -> SeriesId {
-        let values = values_of(report, country.as_ref());
+        let (values, day) = (values_of(report, country.as_ref()), arrival.day());
         join(&mut self.scratch, values);
         if let Some(&id) = self.by_values.get(&self.scratch) {
             self.use_on(id, day);
             return id;
         }
         let mut exceeded = Vec::new();
-        let mut series = self.within_limits(values, &mut exceeded);
+        let mut series = self.within_limits(values, arrival, &mut exceeded);
         if !exceeded.is_empty() && self.counted_on != Some(day) {
             self.count_used(day);
             exceeded.clear();
-            series = self.within_limits(values, &mut exceeded);
+            series = self.within_limits(values, arrival, &mut exceeded);
         }
         exceeded.into_iter().for_each(overflow);
-        self.insert(series, day)
+        self.insert(series, day, arrival.source.network())
     }
 
     /// The values, with `other` for each that is over a limit.
-    fn within_limits(&mut self, values: [&str; Dimension::COUNT], exceeded: &mut Vec<Overflow>) -> Series {
+    fn within_limits(
+        &mut self,
+        values: [&str; Dimension::COUNT],
+        arrival: Arrival,
+        exceeded: &mut Vec<Overflow>,
+    ) -> Series {
         let site = values[Dimension::Site as usize];
         let mut limited = Series(values.map(str::to_owned));
         for dimension in Dimension::all() {
-            if self.has_no_room(site, dimension, &limited[dimension]) {
+            if !self.has_room_for_value(site, dimension, &limited[dimension], arrival) {
                 exceeded.push(Overflow::Of(dimension));
                 OTHER.clone_into(&mut limited[dimension]);
             }
         }
         let mut series = limited.labels_only();
-        if !self.has(&series) && self.site(site, |known| known.series) >= self.limits.series {
-            exceeded.push(Overflow::Series);
-            for dimension in Dimension::labels().filter(|dimension| *dimension != Dimension::Site) {
-                if !self.configured.outlives_series_limit(site, dimension, &series[dimension]) {
-                    OTHER.clone_into(&mut series[dimension]);
-                }
+        if !self.has(&series) && !self.has_room_for_series(site, None, arrival) {
+            let unconfigured = |dimension: &Dimension| {
+                *dimension != Dimension::Site && !self.configured.has(site, *dimension, &series[*dimension])
+            };
+            let unconfigured: Vec<_> = Dimension::labels().filter(unconfigured).collect();
+            // Configured names have a place in every combination.
+            if !unconfigured.is_empty() {
+                exceeded.push(Overflow::Series);
             }
+            unconfigured.into_iter().for_each(|dimension| OTHER.clone_into(&mut series[dimension]));
         }
         for dimension in Dimension::window_only() {
             series[dimension].clone_from(&limited[dimension]);
-            let count = self.site(site, |known| known.window_series[dimension as usize]);
             let is_named = series[dimension] != UNKNOWN && series[dimension] != OTHER;
-            if is_named && !self.has(&series) && count >= self.limits.window_series {
+            if is_named && !self.has(&series) && !self.has_room_for_series(site, Some(dimension), arrival) {
                 exceeded.push(Overflow::Of(dimension));
                 OTHER.clone_into(&mut series[dimension]);
             }
@@ -189,28 +205,43 @@ impl SeriesIndex {
 
     /// Counts the values and series of each site anew: only series with streams of the last days.
     fn count_used(&mut self, day: i64) {
-        self.sites.clear();
+        let mut before = mem::take(&mut self.sites);
         self.counted_on = Some(day);
         for id in 0..self.all.len() {
             if self.used_day[id] > day - UNUSED_DAYS {
-                self.count(id);
+                self.count(id, Some(&before));
+            }
+        }
+        for (site, before) in &mut before {
+            let known = self.sites.entry(site.clone()).or_default();
+            for (values, before) in known.values.iter_mut().zip(&mut before.values) {
+                values.take_candidates(before);
             }
         }
     }
 
-    /// Counts a series toward the limits of its site.
-    fn count(&mut self, id: usize) {
-        let series = &self.all[id];
+    /// Counts a series toward the limits of its site. `before`: the counts that are replaced, if they are.
+    fn count(&mut self, id: usize, before: Option<&HashMap<String, SiteSeries>>) {
+        let (series, network) = (&self.all[id], self.brought_by[id]);
         let site = &series[Dimension::Site];
         let known = self.sites.entry(site.clone()).or_default();
         for dimension in Dimension::all() {
-            if self.configured.limit(&self.limits, site, dimension, &series[dimension]).is_some() {
-                known.values[dimension as usize].insert(series[dimension].clone());
+            let value = &series[dimension];
+            if self.configured.limit(&self.limits, site, dimension, value).is_some() {
+                let values = &mut known.values[dimension as usize];
+                match before {
+                    Some(before) => {
+                        let before = before.get(site).map(|before| &before.values[dimension as usize]);
+                        values.insert_again(value, before);
+                    }
+                    None => values.insert(value, network),
+                }
             }
         }
-        match last_of_windows(series) {
-            None => known.series += 1,
-            Some(last) => known.window_series[last as usize] += 1,
+        let last = last_of_windows(series);
+        *known.series.entry(last).or_default() += 1;
+        if let Some(network) = network {
+            *known.brought.entry((network, last)).or_default() += 1;
         }
     }
 
@@ -225,8 +256,8 @@ impl SeriesIndex {
             UNKNOWN.clone_into(&mut with_model[dimension]);
         }
         let operation = Operation::of_dialect(report.dialect.as_deref());
-        let day = self.used_day[series as usize];
-        CumulativeKey { series: self.insert(with_model, day), operation }
+        let (day, network) = (self.used_day[series as usize], self.brought_by[series as usize]);
+        CumulativeKey { series: self.insert(with_model, day, network), operation }
     }
 
     /// Whether the series contains values over this limit.
@@ -237,10 +268,9 @@ impl SeriesIndex {
             Overflow::Of(dimension) => is_other(dimension),
             Overflow::Series => {
                 let site = &series[Dimension::Site];
-                let outlives =
-                    |dimension| self.configured.outlives_series_limit(site, dimension, &series[dimension]);
-                let mut labels = Dimension::labels().filter(|dimension| *dimension != Dimension::Site);
-                labels.all(|dimension| is_other(dimension) || outlives(dimension))
+                let keeps = |dimension| self.configured.has(site, dimension, &series[dimension]);
+                let labels: Vec<_> = Dimension::labels().filter(|label| *label != Dimension::Site).collect();
+                labels.iter().any(|label| is_other(*label)) && labels.into_iter().all(keeps)
             }
         }
     }
@@ -263,16 +293,32 @@ impl SeriesIndex {
         self.newly_used.clear();
     }
 
-    fn has_no_room(&self, site: &str, dimension: Dimension, value: &str) -> bool {
-        let Some(limit) = self.configured.limit(&self.limits, site, dimension, value) else { return false };
-        self.sites.get(site).is_some_and(|known| {
-            let values = &known.values[dimension as usize];
-            !values.contains(value) && values.len() >= limit
-        })
+    fn has_room_for_value(
+        &mut self,
+        site: &str,
+        dimension: Dimension,
+        value: &str,
+        arrival: Arrival,
+    ) -> bool {
+        let Some(limit) = self.configured.limit(&self.limits, site, dimension, value) else { return true };
+        self.site(site).values[dimension as usize].has_room_for(value, limit, arrival)
     }
 
-    fn site(&self, site: &str, count: impl FnOnce(&SiteSeries) -> usize) -> usize {
-        self.sites.get(site).map_or(0, count)
+    /// Whether the site may have one more series whose last known dimension of windows only is this. `None`: one more
+    /// combination of labels. A network brings at most half of them.
+    fn has_room_for_series(&mut self, site: &str, last: Option<Dimension>, arrival: Arrival) -> bool {
+        let limit = if last.is_none() { self.limits.series } else { self.limits.window_series };
+        let known = self.site(site);
+        let count = known.series.get(&last).copied().unwrap_or_default();
+        let brought = |network| known.brought.get(&(network, last)).copied().unwrap_or_default();
+        count < limit && arrival.source.network().is_none_or(|network| brought(network) < share(limit, 1, 2))
+    }
+
+    fn site(&mut self, site: &str) -> &mut SiteSeries {
+        if !self.sites.contains_key(site) {
+            self.sites.insert(site.to_owned(), SiteSeries::default());
+        }
+        self.sites.get_mut(site).expect("it was just inserted")
     }
 
     fn has(&mut self, series: &Series) -> bool {
@@ -284,7 +330,7 @@ impl SeriesIndex {
         self.by_values.get(&self.scratch).copied()
     }
 
-    fn insert(&mut self, series: Series, day: i64) -> SeriesId {
+    fn insert(&mut self, series: Series, day: i64, network: Option<u64>) -> SeriesId {
         if let Some(id) = self.find(&series) {
             self.use_on(id, day);
             return id;
@@ -293,7 +339,7 @@ impl SeriesIndex {
         let wider = last_of_windows(&series).map(|last| {
             let mut wider = series.clone();
             UNKNOWN.clone_into(&mut wider[last]);
-            self.insert(wider, day)
+            self.insert(wider, day, network)
         });
         let id = self.all.len() as SeriesId;
         join(&mut self.scratch, series.0.each_ref().map(String::as_str));
@@ -301,8 +347,9 @@ impl SeriesIndex {
         self.labels.push(wider.map_or(id, |wider| self.labels[wider as usize]));
         self.wider.push(wider.unwrap_or(id));
         self.used_day.push(day);
+        self.brought_by.push(network);
         self.all.push(series);
-        self.count(id as usize);
+        self.count(id as usize, None);
         id
     }
 }

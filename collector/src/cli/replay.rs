@@ -27,6 +27,7 @@ use crate::journal::batch::JournaledReport;
 use crate::journal::record;
 use crate::journal::segments::RecordLocation;
 use crate::report::accepted::{AcceptedReport, Discarded};
+use crate::report::source::ReportSource;
 
 /// Result of a replay: what happened to the lines, and the statistics of their streams.
 #[derive(Debug, Serialize)]
@@ -194,7 +195,7 @@ impl Replay {
         record::write(id, None, None, &report, &mut record);
         let at = self.earlier.keep(record.into());
         self.aggregator.add(
-            &JournaledReport { id, country: None, visit: None, report, at },
+            &JournaledReport { id, source: ReportSource::Operator, country: None, visit: None, report, at },
             self.now_ms,
             &self.earlier,
         )?;

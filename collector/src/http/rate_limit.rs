@@ -12,6 +12,7 @@ use beacon::MAX_REPORTS;
 
 use crate::config::rate::Rate;
 use crate::http::client_ip::ClientNetwork;
+use crate::report::source::ReportSource;
 
 /// A rate: the time that each item costs, and the burst, in microseconds.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +96,11 @@ impl NetworkRateLimits {
         self.change(network, micros(now), |allowance, paid_at, now| {
             allowance.take_more(paid_at, now, reports)
         })
+    }
+
+    /// The network under its keyed hash.
+    pub(crate) fn source(&self, network: ClientNetwork) -> ReportSource {
+        ReportSource::Network(self.hasher.hash_one(network))
     }
 
     /// The slots that a network can use, and the bits that mark its own.

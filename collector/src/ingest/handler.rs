@@ -29,6 +29,7 @@ use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::batch::Batch;
 use crate::report::accepted::AcceptedReport;
 use crate::report::country::Country;
+use crate::report::source::ReportSource;
 use crate::time;
 
 /// Handles all methods of the route, because the response to a refused method needs CORS headers too.
@@ -104,7 +105,8 @@ async fn post(
         if let Some(matcher) = &state.matcher {
             matcher.add_to_reports(received_ms, country, &mut reports, &state.counters);
         }
-        state.journal.append(&Batch { received_ms, country, reports, discarded }).map(Ok)
+        let source = network.map_or(ReportSource::Unnamed, |network| state.networks.source(network));
+        state.journal.append(&Batch { received_ms, source, country, reports, discarded }).map(Ok)
     };
     match kept.await {
         Err(refused) => return refuse(ticket, refused),

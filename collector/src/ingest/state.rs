@@ -17,6 +17,7 @@ use crate::journal::batch::Batch;
 use crate::journal::health::Health;
 use crate::memory::MemoryBudget;
 use crate::report::country::Country;
+use crate::report::source::ReportSource;
 use crate::server_timing::id_hash::IdHash;
 use crate::server_timing::matcher::Matcher;
 
@@ -89,6 +90,8 @@ impl IngestState {
             return Ok(());
         }
         self.counters.received().hand_over();
-        self.journal.append(&Batch { received_ms, country, reports, discarded })?.await
+        self.journal
+            .append(&Batch { received_ms, source: ReportSource::Operator, country, reports, discarded })?
+            .await
     }
 }

@@ -8,12 +8,14 @@ use crate::journal::segments::RecordLocation;
 use crate::report::accepted::{AcceptedReport, Discarded};
 use crate::report::country::Country;
 use crate::report::server_fact::ServerFact;
+use crate::report::source::ReportSource;
 use crate::report::stream_id::StreamId;
 use crate::report::visit::VisitHash;
 
 /// Reports that are stored or refused together.
 pub(crate) struct Batch {
     pub(crate) received_ms: i64,
+    pub(crate) source: ReportSource,
     /// `None` if unknown.
     pub(crate) country: Option<Country>,
     /// At least one.
@@ -65,6 +67,7 @@ impl JournaledBatch {
 /// A report in the journal.
 pub(crate) struct JournaledReport {
     pub(crate) id: StreamId,
+    pub(crate) source: ReportSource,
     /// Country of the client that sent it. `None` if unknown.
     pub(crate) country: Option<Country>,
     /// `None` if the page sent no number of its visit.
@@ -87,7 +90,7 @@ impl Batch {
     pub(super) fn pack(&self) -> Frame {
         let discarded = (self.discarded != Discarded::default()).then_some(Item::Discarded(self.discarded));
         let reports = self.reports.iter().map(|report| Item::Report(self.country, report));
-        pack(self.received_ms, reports.chain(discarded))
+        pack(self.received_ms, reports.chain(discarded)).sent_by(self.source)
     }
 }
 
@@ -111,7 +114,7 @@ fn pack<'a>(received_ms: i64, items: impl Iterator<Item = Item<'a>>) -> Frame {
 impl WrittenBatch {
     /// Decodes the batch as a restart would. `None` if a restart would find no reports in it.
     pub(crate) fn unpack(&self) -> Option<JournaledBatch> {
-        unpack(self.position, self.frame.payload(), self.end())
+        unpack(self.position, self.frame.payload(), self.end(), self.frame.source())
     }
 
     /// Its memory, which counts toward the queue's limit.
@@ -125,7 +128,12 @@ impl WrittenBatch {
     }
 }
 
-pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<JournaledBatch> {
+pub(super) fn unpack(
+    position: u64,
+    payload: &[u8],
+    end: u64,
+    source: ReportSource,
+) -> Option<JournaledBatch> {
     let (received_ms, spans) = frame::unpack(payload)?;
     let mut batch = JournaledBatch {
         received_ms,
@@ -142,7 +150,14 @@ pub(super) fn unpack(position: u64, payload: &[u8], end: u64) -> Option<Journale
             (None, Some(fact)) => batch.facts.push(fact),
             (None, None) => {
                 let Record { id, country, visit, report } = record::read(bytes)?;
-                batch.reports.push(JournaledReport { id, country, visit, report, at: span.at(position) });
+                batch.reports.push(JournaledReport {
+                    id,
+                    source,
+                    country,
+                    visit,
+                    report,
+                    at: span.at(position),
+                });
             }
         }
     }

@@ -16,12 +16,16 @@
 
 use memchr::memmem;
 
+use crate::report::source::ReportSource;
+
 /// One batch in its encoded form; the position is filled in when it is known.
 #[derive(Debug)]
 pub(crate) struct Frame {
     /// The mark of the journal's end follows the frame.
     bytes: Vec<u8>,
     payload_sum: u32,
+    /// Not in the bytes.
+    source: ReportSource,
 }
 
 /// Location of a record inside its frame.
@@ -63,7 +67,16 @@ impl Frame {
         }
         let payload_sum = crc32fast::hash(&bytes[HEAD_BYTES..]);
         bytes.extend_from_slice(&END);
-        Self { bytes, payload_sum }
+        Self { bytes, payload_sum, source: ReportSource::default() }
+    }
+
+    /// The same frame, whose batch comes from `source`.
+    pub(super) fn sent_by(self, source: ReportSource) -> Self {
+        Self { source, ..self }
+    }
+
+    pub(super) const fn source(&self) -> ReportSource {
+        self.source
     }
 
     pub(super) fn payload(&self) -> &[u8] {

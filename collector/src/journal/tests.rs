@@ -257,8 +257,13 @@ async fn a_batch_is_written_although_its_sender_has_gone() {
             Journal::open(&segments, &config, Arc::default(), Arc::default(), 0, |_| Ok::<_, io::Error>(()));
         let journal = Arc::new(opened.unwrap().0);
         let thread = journal.start().unwrap();
-        let batch =
-            Batch { received_ms: 0, country: None, reports: Vec::new(), discarded: Discarded::default() };
+        let batch = Batch {
+            received_ms: 0,
+            source: ReportSource::Unnamed,
+            country: None,
+            reports: Vec::new(),
+            discarded: Discarded::default(),
+        };
         drop(journal.append(&batch));
         journal.append(&batch).unwrap().await.unwrap();
         journal.close();

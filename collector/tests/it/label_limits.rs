@@ -1,10 +1,15 @@
 //! Limits of labels: what happens to names beyond them, and that made-up names do not fill a site for ever.
 
+use std::fs;
+use std::process::Command;
+
 use beacon::StreamReport;
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::harness::{TestCollector, stream};
 use crate::import::{import, line, now_ms};
+use crate::running::{Client, Process, post};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -44,4 +49,50 @@ async fn metrics_have_the_series_with_the_most_streams() {
     let named = |model: &str| metrics.contains(&format!("model=\"{model}\""));
     assert_eq!((named("often"), named("rare"), named("sometimes")), (true, false, true), "{metrics}");
     assert!(metrics.contains("llm_rum_omitted_series 1\n"), "{metrics}");
+}
+
+/// Sends reports as a proxy does that names its client.
+fn send_from(client: &mut Client, address: &str, reports: &[StreamReport]) {
+    let request = post(&json!({ "reports": reports }).to_string());
+    let request = request.replacen("\r\n", &format!("\r\nx-forwarded-for: {address}\r\n"), 1);
+    assert_eq!(client.ask(&request).unwrap().0, 204);
+}
+
+#[test]
+fn made_up_names_of_one_network_leave_room_for_honest_ones() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("llm-rum.toml");
+    let config = "[ingest]\nproxies = ['127.0.0.1']\nclient_header = 'x-forwarded-for'\nnetwork_rate = { per_second = 100000 }\n\
+                  [models]\n'configured-*' = 'configured'\n[targets.configured-case]\navailability = 0.9\n";
+    fs::write(&file, config).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    let process = Process::spawn(command.arg("--data").arg(folder.path().join("data")));
+    let mut client = process.connect();
+    let made_up = |id: u128| StreamReport {
+        use_case: Some(format!("made-up-case-{id}").into()),
+        provider: Some(format!("made-up-provider-{id}").into()),
+        ..report(id, &format!("made-up-{id}"))
+    };
+    for request in 0..21 {
+        let reports: Vec<_> = (request * 100..(request + 1) * 100).map(made_up).collect();
+        send_from(&mut client, "192.0.2.1", &reports);
+    }
+    let honest = |id: u128, use_case: &str, model: &str| StreamReport {
+        use_case: Some(use_case.to_owned().into()),
+        provider: Some("honest-provider".into()),
+        ..report(id, model)
+    };
+    send_from(
+        &mut client,
+        "198.51.100.1",
+        &[honest(10_001, "configured-case", "configured-1"), honest(10_002, "honest-case", "honest")],
+    );
+    let summary = process.until("/v1/summary", |summary| summary["streams"] == 2_102);
+    // No stream is lost, and each one without a name of its own is counted as such.
+    assert_eq!(summary["overflow"]["model"], 2_100 - 25, "{}", summary["overflow"]);
+    for (use_case, model) in [("configured-case", "configured"), ("honest-case", "honest")] {
+        let names = format!("use_case={use_case}&provider=honest-provider&model={model}");
+        assert_eq!(process.json(&format!("/v1/summary?{names}"))["streams"], 1, "{names}");
+    }
 }

@@ -11,6 +11,7 @@ use crate::aggregate::internal_metrics::Kind;
 use crate::aggregate::window_stats::WindowStats;
 use crate::config::{Dedupe, Store};
 use crate::report::server_fact::revision_without_facts;
+use crate::report::source::ReportSource;
 
 /// Replaces the store and the journal.
 #[derive(Default)]
@@ -63,7 +64,18 @@ fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u
         past.reports.insert(position, report.clone());
         let at = RecordLocation { position, len: 1 };
         aggregator
-            .add(&JournaledReport { id: 7, country: None, visit: None, report, at }, 60_000, past)
+            .add(
+                &JournaledReport {
+                    id: 7,
+                    source: ReportSource::Unnamed,
+                    country: None,
+                    visit: None,
+                    report,
+                    at,
+                },
+                60_000,
+                past,
+            )
             .unwrap();
         flush(aggregator, past, 60_000);
     };
@@ -120,6 +132,7 @@ fn facts_revise_a_stream_once_and_in_its_minute() {
         past.reports.insert(position, report.clone());
         let journaled = JournaledReport {
             id: 7,
+            source: ReportSource::Unnamed,
             country: None,
             visit: None,
             report,
@@ -151,7 +164,18 @@ fn a_file_has_the_forgotten_streams_without_revised_ones() {
             past.reports.insert(position, report.clone());
             let at = RecordLocation { position, len: 1 };
             aggregator
-                .add(&JournaledReport { id, country: None, visit: None, report, at }, 60_000, past)
+                .add(
+                    &JournaledReport {
+                        id,
+                        source: ReportSource::Unnamed,
+                        country: None,
+                        visit: None,
+                        report,
+                        at,
+                    },
+                    60_000,
+                    past,
+                )
                 .unwrap();
         };
     // The second stream is open, and the third is revised at once.
@@ -192,7 +216,18 @@ fn streams_that_no_file_took_are_forgotten_and_counted() {
     for id in 0..MOST_WAITING as u128 + 10 {
         let report = StreamReport { open: false, ..StreamReport::new("0") };
         aggregator
-            .add(&JournaledReport { id, country: None, visit: None, report, at }, 60_000, &past)
+            .add(
+                &JournaledReport {
+                    id,
+                    source: ReportSource::Unnamed,
+                    country: None,
+                    visit: None,
+                    report,
+                    at,
+                },
+                60_000,
+                &past,
+            )
             .unwrap();
     }
     flush(&mut aggregator, &mut past, 60_000);
@@ -216,7 +251,18 @@ fn revisions_of_one_stream_exceed_a_label_limit_once() {
         let at = RecordLocation { position: position as u64, len: 1 };
         past.reports.insert(at.position, report.clone());
         aggregator
-            .add(&JournaledReport { id, country: None, visit: None, report, at }, 60_000, &past)
+            .add(
+                &JournaledReport {
+                    id,
+                    source: ReportSource::Unnamed,
+                    country: None,
+                    visit: None,
+                    report,
+                    at,
+                },
+                60_000,
+                &past,
+            )
             .unwrap();
     }
     assert_eq!(aggregator.counts.get(Kind::Overflow, "model"), 2);
@@ -233,7 +279,18 @@ fn the_weight_follows_the_cached_windows_and_totals() {
             StreamReport { ttft_ms: Some(ttft_ms), open: false, ..StreamReport::new(format!("{id:032x}")) };
         let at = RecordLocation { position: position as u64, len: 1 };
         aggregator
-            .add(&JournaledReport { id, country: None, visit: None, report, at }, 60_000, &past)
+            .add(
+                &JournaledReport {
+                    id,
+                    source: ReportSource::Unnamed,
+                    country: None,
+                    visit: None,
+                    report,
+                    at,
+                },
+                60_000,
+                &past,
+            )
             .unwrap();
         weights.push(aggregator.weight());
     }
@@ -259,7 +316,11 @@ fn an_open_stream_with_a_lost_report_counts_as_lost_once() {
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
     let at = RecordLocation { position: 0, len: 1 };
     aggregator
-        .add(&JournaledReport { id: 7, country: None, visit: None, report, at }, 60_000, &past)
+        .add(
+            &JournaledReport { id: 7, source: ReportSource::Unnamed, country: None, visit: None, report, at },
+            60_000,
+            &past,
+        )
         .unwrap();
     for hours in 1..3 {
         flush(&mut aggregator, &mut past, hours * 3_600_000);
@@ -292,7 +353,7 @@ proptest! {
             let at = RecordLocation { position: position as u64, len: 1 };
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
             past.reports.insert(at.position, report.clone());
-            aggregator.add(&JournaledReport { id, country: None, visit: None, report, at }, now_ms, &past).unwrap();
+            aggregator.add(&JournaledReport { id, source: ReportSource::Unnamed, country: None, visit: None, report, at }, now_ms, &past).unwrap();
             let known = latest.entry(id).or_insert((rev, open));
             if known.0 < rev {
                 *known = (rev, open);

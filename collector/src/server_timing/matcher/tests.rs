@@ -7,6 +7,7 @@ use super::*;
 use crate::journal::batch::JournaledReport;
 use crate::journal::segments::RecordLocation;
 use crate::report::server_fact::Layer;
+use crate::report::source::ReportSource;
 
 /// What arrives at a collector.
 #[derive(Debug, Clone)]
@@ -119,6 +120,7 @@ impl Simulated {
 fn journaled(facts: &[ServerFact], reports: &[AcceptedReport]) -> JournaledBatch {
     let journaled = |accepted: &AcceptedReport| JournaledReport {
         id: accepted.id,
+        source: ReportSource::Unnamed,
         country: None,
         visit: accepted.visit,
         report: accepted.report.clone(),

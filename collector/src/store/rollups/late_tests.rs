@@ -24,6 +24,7 @@ use crate::config::{Config, Sync};
 use crate::journal::batch::JournaledReport;
 use crate::journal::segments::RecordLocation;
 use crate::report::country::Country;
+use crate::report::source::ReportSource;
 use crate::store::filter::Filter;
 use crate::store::paths::STORE_FILE;
 use crate::store::query::WindowsQuery;
@@ -77,7 +78,10 @@ impl Counting {
     fn report(&mut self, report: StreamReport, country: Option<Country>, minute: i64) {
         let id = u128::from_str_radix(&report.id, 16).unwrap();
         let at = RecordLocation { position: self.reports.len() as u64, len: 1 };
-        self.reports.push((JournaledReport { id, country, visit: None, report, at }, minute * MINUTE_MS));
+        self.reports.push((
+            JournaledReport { id, source: ReportSource::Unnamed, country, visit: None, report, at },
+            minute * MINUTE_MS,
+        ));
         self.apply_from(self.reports.len() - 1);
     }
 

@@ -9,11 +9,19 @@ use crate::aggregate::aggregator::Aggregator;
 use crate::aggregate::sampling::SampleChanges;
 use crate::config::Config;
 use crate::journal::batch::JournaledReport;
+use crate::report::source::ReportSource;
 use crate::time::MINUTE_MS;
 
 fn kept(id: u128) -> JournaledReport {
     let report = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
-    JournaledReport { id, country: None, visit: None, report, at: RecordLocation { position: 0, len: 1 } }
+    JournaledReport {
+        id,
+        source: ReportSource::Unnamed,
+        country: None,
+        visit: None,
+        report,
+        at: RecordLocation { position: 0, len: 1 },
+    }
 }
 
 fn clickhouse() -> config::ClickHouse {
