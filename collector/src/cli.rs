@@ -5,6 +5,7 @@ pub(crate) mod delete;
 pub(crate) mod grafana;
 pub(crate) mod healthcheck;
 pub(crate) mod import;
+pub(crate) mod labels;
 mod lines;
 pub(crate) mod mcp;
 pub(crate) mod notify_test;

@@ -141,6 +141,24 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         lost_collector: Vec<String>,
     },
+    /// List the label values of a site with their use, and drop values so that they make room for others.
+    ///
+    /// A dropped value leaves `/metrics` and counts toward no limit until its next stream. Its figures stay. The collector
+    /// must be stopped for `--drop`; for a list it may be running.
+    Labels {
+        /// Name of the site.
+        #[arg(long)]
+        site: String,
+        /// Value to drop, such as `model=gpt-5`; may be repeated.
+        #[arg(long, value_name = "LABEL=VALUE", value_parser = collector::LabelValue::parse)]
+        drop: Vec<collector::LabelValue>,
+        /// TOML configuration file of the collector, which names the data folder.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Data folder; overrides the configuration.
+        #[arg(long)]
+        data: Option<PathBuf>,
+    },
     /// Exit with 0 if a running collector is ready.
     Healthcheck {
         /// URL of the collector.
@@ -221,6 +239,11 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             config.data = data.unwrap_or(config.data);
             let request = DeleteRequest { site, before_ms: before, lost_collectors: lost_collector };
             return delete(&config, &request, dry_run);
+        }
+        Command::Labels { site, drop, config, data } => {
+            let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
+            config.data = data.unwrap_or(config.data);
+            print_json(&collector::labels(&config, &site, &drop)?)?;
         }
         Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
         Command::Mcp { url, token, token_file } => {

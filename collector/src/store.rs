@@ -12,6 +12,7 @@ pub(crate) mod engine_minutes;
 pub(crate) mod error;
 pub(crate) mod filter;
 mod folder_lock;
+pub(crate) mod label_values;
 pub(crate) mod marker_writer;
 pub(crate) mod markers;
 pub(crate) mod paths;

@@ -31,9 +31,9 @@ use notes::noted;
 pub(crate) use site_deletion::SiteDeletion;
 use stream_files::StreamsInFiles;
 
-/// A data folder that this process has locked for a deletion.
+/// A data folder that this process has locked, to delete from it or to change it.
 pub(crate) struct LockedStore {
-    connection: Connection,
+    pub(super) connection: Connection,
     data: PathBuf,
     /// Locks the folder until this process ends.
     _lock: File,

@@ -1,10 +1,11 @@
 //! Limits of labels: what happens to names beyond them, and that made-up names do not fill a site for ever.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use beacon::StreamReport;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::{TestCollector, stream};
@@ -95,4 +96,58 @@ fn made_up_names_of_one_network_leave_room_for_honest_ones() {
         let names = format!("use_case={use_case}&provider=honest-provider&model={model}");
         assert_eq!(process.json(&format!("/v1/summary?{names}"))["streams"], 1, "{names}");
     }
+}
+
+fn labels(data: &Path, arguments: &[&str]) -> Result<Value, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+    let output = command.arg("labels").args(arguments).arg("--data").arg(data).output().unwrap();
+    let failed = |_| String::from_utf8_lossy(&output.stderr).into_owned();
+    serde_json::from_slice(&output.stdout).map_err(failed)
+}
+
+#[tokio::test]
+async fn an_operator_lists_values_and_drops_some() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let at_ms = now_ms() - 60_000;
+    let made_up = |n: u128| line(&report(n, &format!("made-up-{n}")), at_ms, "CH");
+    let lines: Vec<_> = (0..100).map(made_up).chain([line(&report(900, "made-up-7"), at_ms, "CH")]).collect();
+    assert_eq!(import(&data, &lines).status.code(), Some(0));
+    let mut collector = TestCollector::with(|config| config.data = data.clone());
+    let refused = labels(&data, &["--site", "demo", "--drop", "model=made-up-7"]).unwrap_err();
+    assert!(refused.contains("stop it"), "{refused}");
+    let listed = labels(&data, &["--site", "demo"]).unwrap();
+    let models = listed["labels"]["model"].as_array().unwrap();
+    assert_eq!(models.len(), 100);
+    assert_eq!((&models[0]["value"], &models[0]["streams"]), (&json!("made-up-7"), &json!(2)));
+    assert!(models[0]["takes_place"] == true && models[0]["last_used"].is_string(), "{}", models[0]);
+    let configured = listed["labels"]["use_case"].as_array().unwrap();
+    assert!(configured.iter().all(|value| value["takes_place"] == false), "{configured:?}");
+    collector.close();
+
+    for (arguments, message) in [
+        (["--site", "unknown", "--drop", "model=made-up-7"], "no streams of a site `unknown`"),
+        (["--site", "demo", "--drop", "model=never"], "no model `never`"),
+        (["--site", "demo", "--drop", "colour=red"], "labels are use_case, provider, model"),
+    ] {
+        let refused = labels(&data, &arguments).unwrap_err();
+        assert!(refused.contains(message), "{refused}");
+    }
+    let dropped = labels(&data, &["--site", "demo", "--drop", "model=made-up-7"]).unwrap();
+    assert_eq!(dropped["dropped"], json!(["model=made-up-7"]));
+    assert_eq!(dropped["labels"]["model"][0]["takes_place"], false);
+    assert!(dropped["labels"]["model"][0]["last_used"].is_null());
+
+    // The site was full, and one place is free now.
+    let new: Vec<_> = (0..2).map(|n| line(&report(1_000 + n, &format!("new-{n}")), at_ms, "CH")).collect();
+    assert_eq!(import(&data, &new).status.code(), Some(0));
+    let collector = TestCollector::with(|config| config.data = data.clone());
+    let metrics = collector.get("/metrics").await.body;
+    let has = |model: &str| metrics.contains(&format!("model=\"{model}\""));
+    assert_eq!(
+        ["made-up-7", "made-up-8", "new-0", "new-1", "other"].map(has),
+        [false, true, true, false, true]
+    );
+    let kept = collector.json("/v1/summary?model=made-up-7").await;
+    assert_eq!(kept["streams"], 2, "its figures stay");
 }
