@@ -62,7 +62,7 @@ impl MemoryBudget {
 
     /// Windows and cumulative statistics below this are not worth an early flush.
     pub(crate) fn least_flushed_bytes(self) -> usize {
-        self.part(LEAST_FLUSHED)
+        self.kept_window_bytes() / 4
     }
 
     /// Limit for bodies that are being read.
@@ -91,7 +91,6 @@ const SHORT: usize = 12;
 const WINDOWS: usize = 8;
 const KEPT_WINDOWS: usize = 6;
 const BODIES: usize = 3;
-const LEAST_FLUSHED: usize = 2;
 
 /// One part in this many of the budget.
 const SQLITE_PART: usize = 16;
