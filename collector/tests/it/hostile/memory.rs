@@ -97,11 +97,6 @@ fn far_values_of_a_site_fit_into_256_mib() {
 }
 
 #[test]
-fn far_values_of_four_sites_fit_into_512_mib() {
-    far_values_fit(512 * MIB, 4, 8);
-}
-
-#[test]
 fn ten_thousand_series_fit_into_256_mib_without_a_refusal() {
     let (memory_bytes, sites) = (256 * MIB, 6);
     let target = Target::with_budget(memory_bytes, sites);
