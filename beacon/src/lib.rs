@@ -13,6 +13,7 @@ mod attributes;
 mod defect;
 mod field;
 mod histogram;
+mod limits;
 mod mark;
 mod name_shape;
 mod outcome;
@@ -26,6 +27,7 @@ pub use attributes::{Attributes, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTES, is_attribu
 pub use defect::{Defect, Defects};
 pub use field::{Field, FieldValue, Fields, FieldsList, MAX_MS, NewValue, Rule, Value};
 pub use histogram::{Bucket, ExponentialHistogram, Histogram, HistogramError, RELATIVE_ERROR, SCALE};
+pub use limits::{Misfit, check_fields};
 pub use mark::{MAX_MARKS, Mark};
 pub use name_shape::NameShape;
 pub use outcome::Outcome;

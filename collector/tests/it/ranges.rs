@@ -1,6 +1,8 @@
 //! The table of fields and limits in docs/report-fields.md against ingest: both ends of a range are accepted, and a value
 //! beyond them is refused by the field's name.
 
+use std::fs;
+
 use beacon::StreamReport;
 use serde_json::{Map, Value, json};
 
@@ -133,4 +135,20 @@ async fn unknown_fields_are_counted_by_site_over_a_restart() {
         collector.until_metric("llm_rum_ignored_fields_total{site=\"demo\"}", 3.0).await;
         collector.restart();
     }
+}
+
+#[tokio::test]
+async fn every_report_of_a_recorded_stream_is_accepted() {
+    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/streams");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(name) = path.to_str().filter(|name| name.ends_with(".expected.json")) else { continue };
+        let mut report: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        ingest.sent += 1;
+        report["id"] = json!(format!("{:032x}", ingest.sent));
+        let answer = ingest.collector.post(json!({ "reports": [report] }).to_string()).await;
+        assert_eq!(answer.status, 204, "{name}: {}", answer.body);
+    }
+    assert!(ingest.sent > 60, "the fixtures are there");
 }

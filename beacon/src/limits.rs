@@ -1,0 +1,169 @@
+//! Checks a report against the field table. The collector refuses a report that fails, and the probe sends none.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
+
+use crate::field::{Field, Fields, MAX_MS, Rule, Value};
+use crate::{MAX_MARKS, StreamReport};
+
+/// A field with a value that its rule does not accept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    field: Cow<'static, str>,
+    problem: Cow<'static, str>,
+}
+
+impl Misfit {
+    /// `problem` follows the name of the field in a sentence.
+    #[must_use]
+    pub fn new(field: &'static str, problem: impl Into<Cow<'static, str>>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+
+    /// The same for a field inside a group.
+    #[must_use]
+    pub fn inside(self, group: &str) -> Self {
+        Self { field: format!("{group}.{}", self.field).into(), ..self }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.problem)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+impl StreamReport {
+    /// Checks every field, and the fields among each other.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is outside its limits.
+    pub fn check(&self) -> Result<(), Misfit> {
+        check_fields(self)?;
+        check_order(self)?;
+        check_gaps(self)
+    }
+}
+
+/// Checks every field against its rule in the field table.
+///
+/// # Errors
+///
+/// The first field that does not fit.
+pub fn check_fields(fields: &dyn Fields) -> Result<(), Misfit> {
+    let mut checked = Ok(());
+    fields.visit(&mut |field, value| {
+        if checked.is_ok() {
+            checked = check_field(field, value);
+        }
+    });
+    checked
+}
+
+fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Misfit> {
+    let name = field.name;
+    match (field.rule, value) {
+        (Rule::Milliseconds, Value::Float(ms)) if !(0.0..=MAX_MS).contains(&ms) => {
+            Err(Misfit::new(name, "must be a duration from 0 to 24 hours"))
+        }
+        (Rule::Share, Value::Float(share)) if !(share > 0.0 && share <= 1.0) => {
+            Err(Misfit::new(name, "must be greater than 0 and at most 1"))
+        }
+        (Rule::Count(most), Value::Integer(count)) if count > most => {
+            Err(Misfit::new(name, format!("must be at most {most}")))
+        }
+        (Rule::Between(least, most), Value::Integer(number)) if !(least..=most).contains(&number) => {
+            Err(Misfit::new(name, format!("must be a number from {least} to {most}")))
+        }
+        (Rule::Text(longest), Value::Text(text)) if text.len() > longest || !is_printable(text) => Err(
+            Misfit::new(name, format!("is longer than {longest} bytes or contains non-printable characters")),
+        ),
+        // An empty text counts as absent, unless the field is required.
+        (Rule::Text(_), Value::Text("")) if field.required => Err(Misfit::new(name, "is empty")),
+        // These names come from a request or a response, so another text could be part of a prompt.
+        (Rule::Name(shape), Value::Text(text))
+            if (field.required || !text.is_empty()) && !shape.fits(text.as_bytes()) =>
+        {
+            Err(Misfit::new(name, "is not a valid name"))
+        }
+        (Rule::Visit, Value::Text(number))
+            if number.len() > 16 || !number.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
+            Err(Misfit::new(name, "must be at most 16 hexadecimal digits"))
+        }
+        (Rule::Marks, Value::List(marks)) => {
+            let marks = marks.items();
+            if marks.len() > MAX_MARKS {
+                return Err(Misfit::new(name, format!("has more than {MAX_MARKS} marks")));
+            }
+            marks.into_iter().try_for_each(check_fields).map_err(|refused| refused.inside(name))
+        }
+        (Rule::Group(_), Value::Group(group)) => check_fields(group).map_err(|refused| refused.inside(name)),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that no moment is earlier than one that it has to follow: all were read from one clock.
+fn check_order(report: &StreamReport) -> Result<(), Misfit> {
+    let mut moments: Vec<(&str, f64)> = Vec::with_capacity(StreamReport::FIELDS.len());
+    let mut checked = Ok(());
+    report.visit(&mut |field, value| {
+        let Value::Float(ms) = value else { return };
+        for earlier in field.after {
+            let is_late = |(name, moment): &&(&str, f64)| name == earlier && ms + TOLERANCE_MS < *moment;
+            if checked.is_ok() && moments.iter().any(|moment| is_late(&moment)) {
+                checked = Err(Misfit::new(field.name, format!("is earlier than `{earlier}`")));
+            }
+        }
+        moments.push((field.name, ms));
+    });
+    checked
+}
+
+fn check_gaps(report: &StreamReport) -> Result<(), Misfit> {
+    let Some(gaps) = &report.gaps else { return Ok(()) };
+    if gaps.count() > u64::from(report.chunks) {
+        return Err(Misfit::new("gaps", "has more gaps than the stream has chunks"));
+    }
+    if gaps.sum() > MAX_MS {
+        return Err(Misfit::new("gaps", "adds up to more than 24 hours"));
+    }
+    Ok(())
+}
+
+/// Accepts visible text of any script on one line, emoji included. Refuses characters that could break a
+/// line, a log or the writing direction.
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        || text.chars().all(|c| match c.general_category_group() {
+            _ if UNSEEN.iter().any(|unseen| unseen.contains(&c)) => false,
+            Group::Letter | Group::Mark | Group::Number | Group::Punctuation | Group::Symbol => true,
+            Group::Separator => c == ' ',
+            Group::Other => matches!(c, JOINER | NON_JOINER),
+        })
+}
+
+/// Clocks with a resolution of up to 1 ms may round two moments apart.
+const TOLERANCE_MS: f64 = 1.0;
+/// Unicode letters and marks that are drawn as nothing: two names that differ only by them look the same.
+const UNSEEN: [RangeInclusive<char>; 9] = [
+    '\u{34f}'..='\u{34f}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{2800}'..='\u{2800}',
+    '\u{3164}'..='\u{3164}',
+    // U+FE0F is allowed: it turns a character into an emoji.
+    '\u{fe00}'..='\u{fe0e}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{e0100}'..='\u{e01ef}',
+];
+/// Joins emoji, and letters of some scripts. The non-joiner keeps letters apart.
+const JOINER: char = '\u{200d}';
+const NON_JOINER: char = '\u{200c}';
