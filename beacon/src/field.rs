@@ -80,6 +80,18 @@ pub enum Rule {
     Group(&'static [Field]),
 }
 
+impl Rule {
+    /// The largest number that the field accepts. `None` if its values are no numbers.
+    #[must_use]
+    pub const fn max(self) -> Option<f64> {
+        match self {
+            Self::Milliseconds => Some(MAX_MS),
+            Self::Count(most) | Self::Between(_, most) => Some(most as f64),
+            _ => None,
+        }
+    }
+}
+
 /// The value of a field that is present.
 #[derive(Clone, Copy)]
 pub enum Value<'a> {

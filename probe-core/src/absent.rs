@@ -11,16 +11,11 @@ pub(crate) fn or(number: f64, other: f64) -> f64 {
 }
 
 /// The number as an `Option`.
-pub(crate) fn some(number: f64) -> Option<f64> {
+fn some(number: f64) -> Option<f64> {
     (!number.is_nan()).then_some(number)
 }
 
 /// Each number of a row as an `Option`.
 pub(crate) fn each_some(numbers: &[f64]) -> impl Iterator<Item = Option<f64>> {
     numbers.iter().map(|&number| some(number))
-}
-
-/// A whole number as an `Option`.
-pub(crate) fn some_count(number: f64) -> Option<u64> {
-    some(number).map(|count| count as u64)
 }

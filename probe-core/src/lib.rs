@@ -25,6 +25,7 @@ mod inference;
 mod integrity;
 mod json;
 mod meter;
+mod number_limits;
 mod report_builder;
 mod server_timing;
 mod sockets;

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
-use beacon::{Defects, Histogram, Outcome, StreamReport};
+use beacon::{Defects, Histogram, MAX_MS, Outcome, StreamReport};
 
-use crate::absent::{ABSENT, each_some, or, some, some_count};
+use crate::absent::{ABSENT, each_some, or};
 use crate::field_values::FieldValues;
+use crate::number_limits::{limits, within};
 use crate::server_timing::ServerClaim;
 
 /// An enum of the places in a row, with the report's field for each.
@@ -70,7 +71,7 @@ pub struct ReportBuilder {
     numbers: [f64; NumberField::COUNT],
     texts: [Cow<'static, str>; TextField::COUNT],
     /// Times between successive reads with generated text.
-    pub gaps: Histogram,
+    pub(crate) gaps: Histogram,
     /// How often each defect was seen.
     pub defects: Defects,
     /// The server's own timing. `None` if it sent none.
@@ -135,10 +136,19 @@ impl ReportBuilder {
         self.texts[field as usize] = text.into();
     }
 
+    /// The times between reads, if there are any and the collector accepts them.
+    #[must_use]
+    pub fn gaps(&self) -> Option<&Histogram> {
+        let gaps = &self.gaps;
+        (!gaps.is_empty() && gaps.sum() <= MAX_MS).then_some(gaps)
+    }
+
     /// The report, with this outcome and without an id.
     pub(crate) fn build(&self, outcome: Outcome) -> StreamReport {
-        let ms = |field| some(self.get(field));
-        let count = |field| some_count(self.get(field));
+        let ms = |field: NumberField| within(self.get(field), LIMITS[field as usize]);
+        let count = |field| ms(field).map(|count| count as u64);
+        // A report has to have these counts.
+        let saturated = |field: NumberField| self.get(field).min(LIMITS[field as usize]);
         let text =
             |field: TextField| Some(self.texts[field as usize].clone()).filter(|text| !text.is_empty());
         StreamReport {
@@ -158,17 +168,17 @@ impl ReportBuilder {
             ttfv_ms: ms(NumberField::FirstVisible),
             e2e_ms: ms(NumberField::LastToken),
             close_ms: ms(NumberField::Close),
-            chunks: self.get(NumberField::Chunks) as u32,
-            events: self.get(NumberField::Events) as u32,
-            deltas: self.get(NumberField::Deltas) as u32,
-            bytes: self.get(NumberField::Bytes) as u64,
+            chunks: saturated(NumberField::Chunks) as u32,
+            events: saturated(NumberField::Events) as u32,
+            deltas: saturated(NumberField::Deltas) as u32,
+            bytes: saturated(NumberField::Bytes) as u64,
             input_tokens: count(NumberField::InputTokens),
             output_tokens: count(NumberField::OutputTokens),
             reasoning_tokens: count(NumberField::ReasoningTokens),
             cached_tokens: count(NumberField::CachedTokens),
             tpot_ms: ms(NumberField::TimePerToken),
             longest_gap_ms: ms(NumberField::LongestGap),
-            gaps: self.has(NumberField::LongestGap).then(|| self.gaps.clone()),
+            gaps: self.gaps().cloned(),
             stalls: count(NumberField::Stalls).unwrap_or(0) as u32,
             defects: self.defects,
             server: self.server.as_ref().map(ServerClaim::timing),
@@ -177,3 +187,5 @@ impl ReportBuilder {
         }
     }
 }
+
+const LIMITS: [f64; NumberField::COUNT] = limits(StreamReport::FIELDS, NumberField::FIELDS);

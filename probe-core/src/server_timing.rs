@@ -5,9 +5,10 @@ use std::mem;
 
 use beacon::{ServerStart, ServerTiming};
 
-use crate::absent::{ABSENT, each_some, or, some, some_count};
+use crate::absent::{ABSENT, each_some, or};
 use crate::event_numbers::{CLAIM_NUMBERS, EventNumbers, Number};
 use crate::field_values::FieldValues;
+use crate::number_limits::{limits, within};
 use crate::time::whole_micros;
 
 /// How an engine writes its own timing. `Schema` says where the numbers stand.
@@ -174,10 +175,7 @@ impl ServerClaim {
     /// The numbers, with the names of [`ServerTiming`]'s fields.
     #[must_use]
     pub fn numbers(&self) -> FieldValues<impl Iterator<Item = Option<f64>>> {
-        FieldValues {
-            fields: "queue_ms ttft_ms generation_ms output_tokens",
-            values: each_some(&self.numbers),
-        }
+        FieldValues { fields: CLAIM_FIELDS, values: each_some(&self.numbers) }
     }
 
     fn get(&self, field: ClaimField) -> f64 {
@@ -186,13 +184,17 @@ impl ServerClaim {
 
     /// The claim as a report has it.
     pub(crate) fn timing(&self) -> ServerTiming {
+        let number = |field: ClaimField| {
+            let at = field as usize;
+            within(self.numbers[at], LIMITS[at])
+        };
         ServerTiming {
             source: Cow::Borrowed(self.source),
             starts_from: Some(self.starts_from),
-            queue_ms: some(self.get(ClaimField::Queue)),
-            ttft_ms: some(self.get(ClaimField::FirstToken)),
-            generation_ms: some(self.get(ClaimField::Generation)),
-            output_tokens: some_count(self.get(ClaimField::Tokens)),
+            queue_ms: number(ClaimField::Queue),
+            ttft_ms: number(ClaimField::FirstToken),
+            generation_ms: number(ClaimField::Generation),
+            output_tokens: number(ClaimField::Tokens).map(|tokens| tokens as u64),
         }
     }
 }
@@ -203,3 +205,6 @@ fn fill(numbers: &mut [f64; CLAIM_NUMBERS], other: &[f64; CLAIM_NUMBERS]) {
         *number = or(*number, *other);
     }
 }
+
+const CLAIM_FIELDS: &str = "queue_ms ttft_ms generation_ms output_tokens";
+const LIMITS: [f64; CLAIM_NUMBERS] = limits(ServerTiming::FIELDS, CLAIM_FIELDS);

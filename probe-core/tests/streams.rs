@@ -51,7 +51,9 @@ fn each_stream_gives_its_expected_report() {
     for path in streams() {
         let expected = path.with_extension("expected.json");
         let expected: Value = serde_json::from_slice(&fs::read(&expected).unwrap()).unwrap();
-        let mut report = serde_json::to_value(load(&path).report()).unwrap();
+        let report = load(&path).report();
+        assert_eq!(report.check(), Ok(()), "{}", path.display());
+        let mut report = serde_json::to_value(report).unwrap();
         report.as_object_mut().unwrap().remove("id");
         if report != expected {
             wrong.push(format!("{}: {report}", path.display()));

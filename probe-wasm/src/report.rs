@@ -35,11 +35,11 @@ impl Serialize for Report<'_> {
                 list.serialize_element(&(count > 0).then_some(f64::from(count)))?;
             }
         }
-        if !report.gaps.is_empty() {
-            let (offset, counts) = report.gaps.dense();
-            let sum = Timestamp::from_ms(report.gaps.sum()).since(Timestamp::from_ms(0.0));
+        if let Some(gaps) = report.gaps() {
+            let (offset, counts) = gaps.dense();
+            let sum = Timestamp::from_ms(gaps.sum()).since(Timestamp::from_ms(0.0));
             list.serialize_element("gaps: scale offset zero sum")?;
-            for number in [SCALE.into(), offset.into(), report.gaps.zero() as f64, sum] {
+            for number in [SCALE.into(), offset.into(), gaps.zero() as f64, sum] {
                 list.serialize_element(&number)?;
             }
             list.serialize_element("counts")?;

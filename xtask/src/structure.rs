@@ -30,7 +30,8 @@ const LAYERS: [Layers; 6] = [
     Layers {
         folder: "probe-core/src",
         order: "lib fuzz_targets meter inference sockets dialect custom_format delta_template report_builder server_timing \
-                integrity framing event_numbers json hash text_kinds field_values time utf8 work_counter build_variant absent",
+                number_limits integrity framing event_numbers json hash text_kinds field_values time utf8 work_counter \
+                build_variant absent",
     },
     Layers { folder: "probe-wasm/js", order: "entry development extensions page watcher session tap" },
     Layers {

@@ -2,12 +2,20 @@
 
 import { createGlue } from "llm-rum-glue";
 
+import { clockResolution } from "./clock-resolution.js";
+
 /** @returns {import("./watcher.d.ts").Watcher} */
 export function createWatcher(module, wake, later) {
   const watcher = createGlue(module, wake, later);
-  watcher.begin(performance);
+  watcher.begin(clockResolution(performance));
   return { ...watcher, report: (key) => objectOf(watcher.report(key)) };
 }
+
+/**
+ * The largest numbers that the collector accepts, by the last word of a field's name (`field.rs` in `beacon`). With a
+ * larger number it would refuse the whole report, and a server could hide its streams.
+ */
+const LIMITS = { ms: 864e5, tokens: 1e9, status: 599 };
 
 /** A report, from the list that `src/report.rs` makes of it. */
 function objectOf(list) {
@@ -20,7 +28,8 @@ function objectOf(list) {
         continue;
       }
       const value = field == "counts" ? list.splice(0) : list.shift();
-      if (value || value === 0) object[field] = value;
+      const isWithin = !(value > LIMITS[field.match(/[a-z]+$/)]);
+      if ((value || value === 0) && isWithin) object[field] = value;
     }
   return report;
 }
