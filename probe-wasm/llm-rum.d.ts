@@ -302,6 +302,11 @@ export interface ProbeOptions {
   /** Facts in the terms of the app. */
   attributes?: Attributes;
   /**
+   * Routes of the app, such as `["/projects/:id/chat"]`. A report's `page.route` keeps the words in them. Every other
+   * part of the path becomes `:id`, except for a few usual words such as `chat` and `settings`.
+   */
+  routes?: string[];
+  /**
    * Address of `llm-rum.wasm`. Default: beside this script, and then, for an imported probe, the collector. `false`:
    * no Wasm, so that the probe sees chunks only. The same happens without this option under a CSP without
    * `'wasm-unsafe-eval'`, but then the browser reports each attempt as a violation.

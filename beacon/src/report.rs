@@ -385,6 +385,6 @@ const CLIENT: &str = "\
     agent, which it does not keep. The probe sends only `tablet`, on an iPad whose user agent is that of a \
     Mac.";
 const ROUTE: &str = "\
-    Path of the page without query and fragment. Each part that is not a short word in small letters becomes \
-    `:id`.";
+    Path of the page without query and fragment. Each part becomes `:id`, unless it is a word of the option `routes` \
+    or one of `app`, `assistant`, `c`, `chat`, `chats`, `home`, `new`, `search`, `settings`.";
 const LOST: &str = "Reports that were lost since the last beacon, by reason.";

@@ -13,6 +13,7 @@ const watched: typeof fetch = probe.wrapFetch(fetch);
 start({ collector: "", site: "", sampleRate: 0.1, consent: "pending", respectSignals: false, wasmIntegrity: "sha256-x" });
 start({ collector: "", site: "", beforeSend: (report) => (report.page?.route === "/admin" ? null : report) });
 start({ collector: "", site: "", isBackground: (input, init) => input === "/suggestions" || init?.body === "" });
+start({ collector: "", site: "", routes: ["/projects/:id/chat"] });
 const background: typeof fetch = probe.wrapFetch(fetch, { background: true });
 probe.setConsent("granted");
 const shown: StreamReport | null | undefined = probe.lastReport();

@@ -11,6 +11,7 @@ const TYPES = {
   release: ["string"],
   variant: ["string"],
   attributes: ["object", "string"],
+  routes: ["object", "string"],
   wasmUrl: ["string", "boolean", "object"],
   wasmAllUrl: ["string", "boolean", "object"],
   wasmIntegrity: ["string"],

@@ -1,8 +1,11 @@
 // Describes the page for reports: the route, coarse properties of the device, and the app's options. Nothing of it can
 // distinguish one user from another. The collector takes browser and system from the header of the request.
 
-/** A short word as in source code: lower-case letters with at most two digits, as in `v1`. */
-const WORD = /^(?!(\D*\d){3}|\d+$)[a-z\d_.-]{1,24}$/;
+/**
+ * Words of usual paths. Any other part of a path may name a person or a thing, however short it is: only the app knows
+ * its own words.
+ */
+const WORDS = "app assistant c chat chats home new search settings";
 const MAX_SEGMENTS = 6;
 
 /**
@@ -13,7 +16,7 @@ export function describer(options) {
   const { maxTouchPoints, platform, connection } = navigator;
 
   return (model, own) => {
-    const { useCase, provider, release, variant, attributes, background } = { ...options, ...own };
+    const { useCase, provider, release, variant, attributes, background, routes } = { ...options, ...own };
     return {
     use_case: useCase,
     provider,
@@ -27,14 +30,18 @@ export function describer(options) {
       // Only Chromium has this property.
       connection: connection?.effectiveType,
       release,
-      route: routeOf(location.pathname),
+      route: routeOf(location.pathname, routes),
     },
   };
   };
 }
 
-/** The path, with `:id` for each segment that may name a person or a thing. */
-export function routeOf(path) {
+/**
+ * The path, with `:id` for each segment that is neither a usual word nor one of the app's `routes`. The tag has the
+ * routes as a text.
+ */
+export function routeOf(path, routes) {
+  const words = `${WORDS} ${routes}`.split(/[/\s,]+/);
   const segments = path.split("/").filter((segment) => segment);
-  return "/" + segments.slice(0, MAX_SEGMENTS).map((segment) => (WORD.test(segment) ? segment : ":id")).join("/");
+  return "/" + segments.slice(0, MAX_SEGMENTS).map((segment) => (words.includes(segment) ? segment : ":id")).join("/");
 }

@@ -97,7 +97,7 @@ test("reports of a worker do not claim that the page is visible", async () => {
   await response.text();
   await probe.flush();
   probe.stop();
-  assert.deepEqual([reports.length, reports[0].page], [1, { route: "/worker.js" }]);
+  assert.deepEqual([reports.length, reports[0].page], [1, { route: "/:id" }]);
 });
 
 test("a probe that is off changes nothing", () => {

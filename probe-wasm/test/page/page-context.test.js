@@ -12,22 +12,29 @@ function described(navigator, options = {}) {
   return describer(options)("m-1");
 }
 
-test("a route keeps words and no ids", () => {
+test("a route keeps usual words and nothing else", () => {
   const cases = {
     "/": "/",
     "/chat/": "/chat",
-    "/v1/chat": "/v1/chat",
+    "/app/settings": "/app/settings",
     "/chat/9f86d081884c7d659a2feaa0c55ad015": "/chat/:id",
-    "/chat/3f2504e0-4f89-11d3-9a0c-0305e82c3301/edit": "/chat/:id/edit",
-    "/u/42": "/u/:id",
-    "/u/someone@example.org": "/u/:id",
-    "/t/Vh3kQzLm": "/t/:id",
+    "/chat/3f2504e0-4f89-11d3-9a0c-0305e82c3301/edit": "/chat/:id/:id",
+    "/u/42": "/:id/:id",
+    "/u/alice.smith": "/:id/:id",
+    "/patient/jane_roe": "/:id/:id",
+    "/t/abcdefghijklmnopqrstuvwx": "/:id/:id",
+    "/chat/jane": "/chat/:id",
+    "/Chat": "/:id",
     "/a%20b": "/:id",
-    "/a-word-of-24-letters-long": "/:id",
-    "/a-word-of-24-letters-max": "/a-word-of-24-letters-max",
-    "/a/b/c/d/e/f/g/h": "/a/b/c/d/e/f",
+    "/c/c/c/c/c/c/c/c": "/c/c/c/c/c/c",
   };
   for (const [path, route] of Object.entries(cases)) assert.equal(routeOf(path), route, path);
+});
+
+test("a route keeps the words of the app's own routes", () => {
+  const cases = { "/u/alice.smith": "/u/:id", "/v2/patient/jane_roe/": "/v2/patient/:id", "/u": "/u", "/other": "/:id" };
+  for (const routes of [["/u/:id", "/v2/patient/:name"], "/u/:id /v2/patient/:name", "/u/:id, /v2/patient/:name"])
+    for (const [path, route] of Object.entries(cases)) assert.equal(routeOf(path, routes), route, `${path} ${routes}`);
 });
 
 test("the browser is named only where its user agent hides it", () => {
