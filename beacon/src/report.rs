@@ -82,7 +82,7 @@ fields! {
             /// A random id of the backend's middleware, from its comment in the stream. Absent without one.
             server_id: Option<Cow<'static, str>> = 51, Rule::Name(NameShape::MODEL), SERVER;
             /// HTTP status. Absent when no response came.
-            status: Option<u16> = 12, Rule::Between(100, 599), "HTTP status of the response.";
+            status: Option<u16> = 12, Rule::Between(100, 999), "HTTP status of the response.";
             /// The provider's finish reason. Absent until the response named one.
             finish_reason: Option<Cow<'static, str>> = 14, Rule::Name(NameShape::FINISH_REASON), RESPONSE_NAMES;
             /// From the user's gesture to the request. Absent without a gesture in the second before.
@@ -386,5 +386,5 @@ const CLIENT: &str = "\
     Mac.";
 const ROUTE: &str = "\
     Path of the page without query and fragment. Each part becomes `:id`, unless it is a word of the option `routes` \
-    or one of `app`, `assistant`, `c`, `chat`, `chats`, `home`, `new`, `search`, `settings`.";
+    or one of `app`, `assistant`, `c`, `chat`, `chats`, `new`.";
 const LOST: &str = "Reports that were lost since the last beacon, by reason.";

@@ -202,7 +202,7 @@ fn numbers_above_their_limits_are_absent() {
     let event = r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"a"}}]}"#;
     let usage = format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
     let report = play(&[
-        Call::Headers(1001.0, 999, "text/event-stream"),
+        Call::Headers(1001.0, 1000, "text/event-stream"),
         Call::Chunk(1002.0, format!(": llm-rum {comment}\n\n").into_bytes()),
         Call::End(1000.0 + 86_400_001.0, End::Closed),
     ]);

@@ -3,6 +3,7 @@
 //! JavaScript calls Rust. The only call in the other direction is the timer's, while nothing here is borrowed. A panic
 //! ends in a trap, which JavaScript catches, and turns the probe off.
 
+mod clock;
 #[cfg(target_arch = "wasm32")]
 mod memory;
 mod report;
@@ -16,9 +17,11 @@ use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, UnwrapThrowExt};
+use web_sys::Performance;
 
 use probe_core::Question;
 
+use crate::clock::Clock;
 use crate::session::Session;
 
 #[cfg(target_arch = "wasm32")]
@@ -30,12 +33,11 @@ thread_local! {
     static SESSION: RefCell<Session> = const { RefCell::new(Session::NONE) };
 }
 
-/// Begins the session. `clock_resolution_ms` is `undefined` if it was not measured, which arrives as NaN.
+/// Begins the session with the page's clock.
 #[wasm_bindgen]
-pub fn begin(clock_resolution_ms: f64) {
-    SESSION.with_borrow_mut(|session| {
-        session.clock_resolution_ms = Some(clock_resolution_ms).filter(|step| !step.is_nan());
-    });
+pub fn begin(performance: Performance) {
+    let clock = Clock(performance);
+    SESSION.with_borrow_mut(|session| session.clock_resolution_ms = clock.resolution());
 }
 
 /// A request was made at `request`. `submit` is the time of the gesture that led to it. Wasm has no absent numbers:

@@ -5,7 +5,7 @@
  * Words of usual paths. Any other part of a path may name a person or a thing, however short it is: only the app knows
  * its own words.
  */
-const WORDS = "app assistant c chat chats home new search settings";
+const WORDS = "c app chat chats assistant new";
 const MAX_SEGMENTS = 6;
 
 /**

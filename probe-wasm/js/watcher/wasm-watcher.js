@@ -2,12 +2,10 @@
 
 import { createGlue } from "llm-rum-glue";
 
-import { clockResolution } from "./clock-resolution.js";
-
 /** @returns {import("./watcher.d.ts").Watcher} */
 export function createWatcher(module, wake, later) {
   const watcher = createGlue(module, wake, later);
-  watcher.begin(clockResolution(performance));
+  watcher.begin(performance);
   return { ...watcher, report: (key) => objectOf(watcher.report(key)) };
 }
 
@@ -15,7 +13,7 @@ export function createWatcher(module, wake, later) {
  * The largest numbers that the collector accepts, by the last word of a field's name (`field.rs` in `beacon`). With a
  * larger number it would refuse the whole report, and a server could hide its streams.
  */
-const LIMITS = { ms: 864e5, tokens: 1e9, status: 599 };
+const LIMITS = { ms: 864e5, tokens: 1e9 };
 
 /** A report, from the list that `src/report.rs` makes of it. */
 function objectOf(list) {

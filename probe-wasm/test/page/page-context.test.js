@@ -16,7 +16,7 @@ test("a route keeps usual words and nothing else", () => {
   const cases = {
     "/": "/",
     "/chat/": "/chat",
-    "/app/settings": "/app/settings",
+    "/app/new": "/app/new",
     "/chat/9f86d081884c7d659a2feaa0c55ad015": "/chat/:id",
     "/chat/3f2504e0-4f89-11d3-9a0c-0305e82c3301/edit": "/chat/:id/:id",
     "/u/42": "/:id/:id",

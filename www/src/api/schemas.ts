@@ -877,6 +877,13 @@ export interface MeanProbeOverhead {
   us_per_chunk?: number | null;
 }
 
+export interface Memory {
+  /** `memory_bytes` of the configuration, or what the system allows. */
+  budget_bytes: number;
+  /** Bytes that are allocated now. */
+  used_bytes: number;
+}
+
 export type Metric =
   | "ttfv"
   | "ttft"
@@ -1031,6 +1038,7 @@ export interface Ratio {
 /** Readiness of the collector. */
 export interface Ready {
   draining: boolean;
+  memory: Memory;
   ready: boolean;
   storage: Storage;
 }
