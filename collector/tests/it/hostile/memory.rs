@@ -12,7 +12,9 @@ use crate::harness::{TIMEOUT, far};
 
 impl Target {
     fn with_budget(memory_bytes: u64, sites: u64) -> Self {
-        let mut config = format!("memory_bytes = {memory_bytes}\n");
+        // The 90 models and 22 providers come from this machine.
+        let limits = "[limits]\nmodels = 120\nproviders = 30\n";
+        let mut config = format!("memory_bytes = {memory_bytes}\n{limits}");
         for n in 0..sites {
             writeln!(config, "[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['loopback']")
                 .unwrap();
