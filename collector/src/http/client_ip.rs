@@ -15,8 +15,8 @@ pub(crate) struct ClientNetwork(u64);
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// This machine, by its loopback address: a local client, or a proxy whose clients cannot be
-    /// distinguished. Never limited.
+    /// This machine, by its loopback address: a local client, which is not limited, or a proxy that `proxies` does not
+    /// name.
     Own,
     /// One of the configured `proxies`, which names its client in a header.
     Proxy,
@@ -60,8 +60,8 @@ impl Peer {
         }
     }
 
-    /// The network that a request of this peer is charged to. `None` for this machine, and for a proxy if no
-    /// header is configured.
+    /// The network that a request of this peer is charged to. `None` for a client on this machine, and for a proxy if no
+    /// header is configured. All clients of a proxy on this machine that `proxies` does not name share one.
     pub(crate) fn network(
         self,
         header: Option<&HeaderName>,
@@ -69,13 +69,18 @@ impl Peer {
         proxies: &[Proxy],
     ) -> Option<ClientNetwork> {
         match self {
-            Self::Own => None,
+            Self::Own => is_forwarded(headers).then_some(ClientNetwork::UNKNOWN),
             Self::Client(network) => Some(network),
             Self::Proxy => {
                 Some(forwarded_for(headers.get_all(header?).iter().map(HeaderValue::as_bytes), proxies))
             }
         }
     }
+}
+
+/// Whether a proxy has passed the request on, and says for whom.
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| headers.contains_key(*name))
 }
 
 /// Network of the last address that is not one of our proxies. The client could have written everything
@@ -201,5 +206,18 @@ mod tests {
             let known = proxies(&["127.0.0.0/8", "::1"]);
             assert_eq!(Peer::of(address.parse().unwrap(), &known), Peer::Proxy, "{address}");
         }
+    }
+
+    #[test]
+    fn an_unnamed_proxy_on_this_machine_is_one_network() {
+        let network = |name: &'static str| {
+            let headers =
+                HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("x"))]);
+            Peer::Own.network(None, &headers, &[])
+        };
+        for name in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+            assert_eq!(network(name), Some(ClientNetwork::UNKNOWN), "{name}");
+        }
+        assert_eq!(network("via"), None);
     }
 }

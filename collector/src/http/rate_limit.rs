@@ -8,8 +8,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use beacon::MAX_REPORTS;
-
 use crate::config::rate::Rate;
 use crate::http::client_ip::ClientNetwork;
 use crate::report::source::ReportSource;
@@ -84,7 +82,7 @@ impl NetworkRateLimits {
         self.allowance.take(paid_at, micros(now)).map(drop)
     }
 
-    /// Charges the other reports of the beacon once their number is known. If they exceed the burst, this
+    /// Charges the other reports of a beacon once their number or size is known. If they exceed the burst, this
     /// beacon still passes. Other beacons in progress are refused, and later ones until the excess is paid.
     pub(crate) fn take_more(
         &self,
@@ -174,8 +172,8 @@ const WAYS: usize = 4;
 /// 512 KiB in all.
 const SETS: usize = 1 << 14;
 const DEFAULT_BURST_SECONDS: u32 = 10;
-/// Most reports of a beacon, not counting its first.
-const MOST_MORE: usize = MAX_REPORTS - 1;
+/// Most reports that a beacon is charged for, not counting its first.
+const MOST_MORE: usize = 1_000;
 
 #[cfg(test)]
 mod tests {

@@ -86,10 +86,14 @@ async fn post(
     };
     let kept = async {
         let (bytes, _space) = body::read(body, packing, limits, state.room.space(network)).await?;
+        // The first report was charged on arrival.
+        let of_bytes = (bytes.len() / BYTES_OF_A_REPORT).max(1);
+        charge_network(state, network, of_bytes - 1)?;
         let received_ms = time::now_ms();
         let hash = |number| Some(state.visits.hash(&open.site.name, number, received_ms));
         let ValidatedBatch { mut reports, discarded } = validate(&bytes, agent(&head.headers), open, hash)?;
-        charge_network(state, network, reports.len() + discarded.sampled_out as usize)?;
+        let of_reports = reports.len() + discarded.sampled_out as usize;
+        charge_network(state, network, of_reports.saturating_sub(of_bytes))?;
         charge_site(open)?;
         if reports.is_empty() {
             return Ok(Err(discarded));
@@ -105,7 +109,9 @@ async fn post(
         if let Some(matcher) = &state.matcher {
             matcher.add_to_reports(received_ms, country, &mut reports, &state.counters);
         }
-        let source = network.map_or(ReportSource::Unnamed, |network| state.networks.source(network));
+        let source = network
+            .filter(|network| *network != ClientNetwork::UNKNOWN)
+            .map_or(ReportSource::Unnamed, |network| state.networks.source(network));
         state.journal.append(&Batch { received_ms, source, country, reports, discarded }).map(Ok)
     };
     match kept.await {
@@ -142,23 +148,33 @@ fn check_head<'a>(
 /// Comes first, so that requests with unknown site keys use up their network's rate too.
 fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<ClientNetwork>, ApiError> {
     let limits = &state.config.ingest;
-    let Some(peer) = head.extensions.get::<Peer>() else { return Ok(None) };
+    let peer = head.extensions.get::<Peer>().copied().unwrap_or(Peer::Own);
     let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
+    if peer == Peer::Own && network.is_some() {
+        state.unnamed_proxy.call_once(warn_of_unnamed_proxy);
+    }
     if let Some(network) = network {
         state.networks.take(network, time::steady()).map_err(network_limited)?;
     }
     Ok(network)
 }
 
-/// Charges a network for all reports of a beacon but the first, which was charged on arrival.
+fn warn_of_unnamed_proxy() {
+    tracing::warn!(
+        "A proxy on this machine passes on beacons, and `ingest.proxies` does not name it: all its clients share one \
+         rate. Add: proxies = [\"127.0.0.1\", \"::1\"] and client_header = \"x-forwarded-for\""
+    );
+}
+
+/// Charges a network for reports that it was not charged for yet.
 fn charge_network(
     state: &IngestState,
     network: Option<ClientNetwork>,
     reports: usize,
 ) -> Result<(), ApiError> {
     match network {
-        Some(network) if reports > 1 => {
-            state.networks.take_more(network, reports - 1, time::steady()).map_err(network_limited)
+        Some(network) if reports > 0 => {
+            state.networks.take_more(network, reports, time::steady()).map_err(network_limited)
         }
         _ => Ok(()),
     }
@@ -186,6 +202,10 @@ fn too_slow(state: &IngestState) -> ApiError {
         "the beacon did not reach the disk within `journal.wait_seconds`",
     )
 }
+
+/// A body costs a report for each of these bytes, before it is parsed: a small compressed body can be as much work as a
+/// hundred reports. Reports of the probe are shorter.
+const BYTES_OF_A_REPORT: usize = 2_048;
 
 /// The `User-Agent`; empty if the header is missing.
 fn agent(headers: &HeaderMap) -> &[u8] {

@@ -1,6 +1,6 @@
 //! The state that requests to the ingest endpoint share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use crate::config::Config;
 use crate::http::counters::RequestCounters;
@@ -26,6 +26,8 @@ pub(crate) struct IngestState {
     pub(super) config: Arc<Config>,
     pub(super) sites: Sites,
     pub(super) networks: NetworkRateLimits,
+    /// Warns of a proxy on this machine that the configuration does not name.
+    pub(super) unnamed_proxy: Once,
     pub(super) countries: CountryLookup,
     pub(super) room: BodyMemory,
     pub(super) memory: MemoryBudget,
@@ -55,6 +57,7 @@ impl IngestState {
         Self {
             sites: Sites::new(&config.sites, &Arc::new(Aliases::new(&config.models))),
             networks: NetworkRateLimits::new(config.ingest.network_rate),
+            unnamed_proxy: Once::new(),
             countries,
             room: BodyMemory::new(&config.ingest, memory),
             memory,

@@ -85,7 +85,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Lets handlers know the client, unless it is this machine, which has no limits.
+/// Lets handlers know the client, unless it is this machine.
 fn with<B>(peer: Peer, mut request: Request<B>) -> Request<B> {
     if peer != Peer::Own {
         request.extensions_mut().insert(peer);

@@ -50,8 +50,13 @@ impl Process {
     }
 
     pub(crate) fn until(&self, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
+        self.until_within(TIMEOUT, path, wished)
+    }
+
+    /// The same for what takes long on a busy machine.
+    pub(crate) fn until_within(&self, most: Duration, path: &str, wished: impl Fn(&Value) -> bool) -> Value {
         let asked = Instant::now();
-        while asked.elapsed() < TIMEOUT {
+        while asked.elapsed() < most {
             let answer = self.json(path);
             if wished(&answer) {
                 return answer;

@@ -8,7 +8,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use super::Expected::{Accepted, Refused};
 use super::{Case, IMPATIENT, Target, beacon, good};
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()

@@ -8,10 +8,11 @@ use std::time::Instant;
 use std::{iter, thread};
 
 use beacon::StreamReport;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::bodies::gzip;
 use super::{Connection, LEVEL_KIB, Target, beacon, good, request};
-use crate::harness::{far, stream};
+use crate::harness::{TIMEOUT, far, stream};
 
 impl Target {
     /// Sends everything over one connection and counts the answers by status.
@@ -125,7 +126,8 @@ fn histograms_of_far_apart_values_stay_within_the_memory_limit() {
     let counted = sent * 100;
     let (answers, peak, _) = target.grows_by("7,600 series of far values", || {
         let answers = target.floods(beacons);
-        target.process.until("/v1/accounting", |books| books["streams"]["counted"] == counted);
+        let all = |books: &Value| books["streams"]["counted"] == counted;
+        target.process.until_within(5 * TIMEOUT, "/v1/accounting", all);
         answers
     });
     assert_eq!(answers, [(204, sent)]);
@@ -207,6 +209,18 @@ fn a_flooding_network_is_rate_limited_and_others_are_not() {
 }
 
 #[test]
+fn clients_of_an_unnamed_proxy_share_a_rate() {
+    let target = Target::start("[ingest]\nnetwork_rate = { per_second = 1, burst = 100 }\n");
+    let own = target.floods_at_once((0..500).map(|id| beacon("", good(id))));
+    assert_eq!(own, [(204, 500)]);
+    let forwarded = |id: u128| beacon(&format!("x-forwarded-for: 192.0.2.{id}\r\n"), good(1_000 + id));
+    let start = Instant::now();
+    let answers = target.floods_at_once((0..250).map(forwarded));
+    let passed = answers.iter().find(|(status, _)| *status == 204).map_or(0, |(_, count)| *count);
+    assert!((100..=101 + start.elapsed().as_secs() as usize).contains(&passed), "{answers:?}");
+}
+
+#[test]
 fn the_network_rate_counts_reports_and_not_only_beacons() {
     let target = Target::start(
         "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nnetwork_rate = { per_second = 1, burst = 150 }\n",
@@ -219,6 +233,28 @@ fn the_network_rate_counts_reports_and_not_only_beacons() {
     assert_eq!(answers, [(204, 2), (429, 198)], "the second goes beyond the burst");
     let one = |address: &str| beacon(&format!("x-forwarded-for: {address}\r\n"), good(1_000_000));
     assert_eq!(target.floods([one("192.0.2.9"), one("198.51.100.1")].into_iter()), [(204, 1), (429, 1)]);
+}
+
+#[test]
+fn the_network_rate_counts_the_bytes_that_a_body_unpacks_to() {
+    let target = Target::start(
+        "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nnetwork_rate = { per_second = 1, burst = 150 }\n",
+    );
+    let packed = |address: &str, mut body: Vec<u8>| {
+        body.resize(204_800, b' ');
+        let headers = format!("x-forwarded-for: {address}\r\ncontent-encoding: gzip\r\n");
+        beacon(&headers, gzip(&body))
+    };
+    let good_ones = (0..200).map(|id| packed("192.0.2.1", good(id).into_bytes()));
+    let answers = target.floods_at_once(good_ones);
+    assert_eq!(
+        answers,
+        [(204, 2), (429, 198)],
+        "each costs 100 reports, and the second goes beyond the burst"
+    );
+    let answers = target.floods_at_once((0..200).map(|_| packed("198.51.100.1", b"[".to_vec())));
+    assert_eq!(answers, [(400, 2), (429, 198)], "what cannot be parsed costs the same");
+    assert_eq!(target.floods(iter::once(packed("203.0.113.1", good(1_000).into_bytes()))), [(204, 1)]);
 }
 
 #[test]
