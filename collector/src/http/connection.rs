@@ -10,11 +10,21 @@ use tokio_io_timeout::TimeoutWriter;
 
 use crate::http::client_ip::{ClientNetwork, Peer};
 
-/// Number of open connections of each client network. It never has more entries than there are connections.
+/// Limits of open connections, for each client network and together. The last eighth is for networks that have no
+/// connection yet, and the last part of that for this machine and for proxies: a few networks, or many, cannot keep out
+/// others and health checks.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
-    open: Mutex<HashMap<ClientNetwork, usize>>,
+    open: Mutex<OpenConnections>,
     most: usize,
+    most_of_network: usize,
+}
+
+/// Numbers of open connections. There are never more networks than connections.
+#[derive(Debug, Default)]
+struct OpenConnections {
+    all: usize,
+    by_network: HashMap<ClientNetwork, usize>,
 }
 
 /// A connection's share of its network's limit, released when dropped.
@@ -25,33 +35,46 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionLimits {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { open: Mutex::default(), most }
+    pub(crate) fn new(most: usize, most_of_network: usize) -> Self {
+        Self { open: Mutex::default(), most, most_of_network }
     }
 
-    /// `None` if the network has reached its limit. This machine and proxies have no limit of their own.
+    /// `None` if a limit is reached. This machine and proxies have none but the number of all connections, for which the
+    /// caller waits.
     pub(crate) fn take(self: &Arc<Self>, peer: Peer) -> Option<ConnectionPermit> {
-        let Peer::Client(network) = peer else {
-            return Some(ConnectionPermit { shares: self.clone(), network: None });
-        };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(network).or_default();
-        if *count >= self.most {
-            return None;
-        }
-        *count += 1;
-        Some(ConnectionPermit { shares: self.clone(), network: Some(network) })
+        let network = match peer {
+            Peer::Own | Peer::Proxy => None,
+            Peer::Client(network) => {
+                let all = open.all;
+                let count = open.by_network.get(&network).copied().unwrap_or_default();
+                let reserved = if count == 0 { self.most / OWN_RESERVE } else { self.most / NEW_RESERVE };
+                if count >= self.most_of_network || all >= self.most - reserved {
+                    return None;
+                }
+                open.by_network.insert(network, count + 1);
+                Some(network)
+            }
+        };
+        open.all += 1;
+        Some(ConnectionPermit { shares: self.clone(), network })
     }
 }
 
+/// One connection in this many is for networks without a connection.
+const NEW_RESERVE: usize = 8;
+/// One connection in this many is for this machine and for proxies.
+const OWN_RESERVE: usize = 64;
+
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let Some(network) = self.network else { return };
         let mut open = self.shares.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&network) {
+        open.all -= 1;
+        let Some(network) = self.network else { return };
+        if let Some(count) = open.by_network.get_mut(&network) {
             *count -= 1;
             if *count == 0 {
-                open.remove(&network);
+                open.by_network.remove(&network);
             }
         }
     }
@@ -80,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_network_gets_its_share_and_gives_it_back() {
-        let shares = Arc::new(ConnectionLimits::new(2));
+        let shares = Arc::new(ConnectionLimits::new(100, 2));
         let held = [shares.take(client("192.0.2.1")), shares.take(client("192.0.2.2"))];
         assert!(held.iter().all(Option::is_some));
         assert!(shares.take(client("192.0.2.3")).is_none());
@@ -89,7 +112,26 @@ mod tests {
         drop(held);
         assert!(shares.take(client("192.0.2.3")).is_some());
         drop(other);
-        assert!(shares.open.lock().unwrap().is_empty(), "nothing is kept of who has gone");
+        let open = shares.open.lock().unwrap();
+        assert!(open.all == 0 && open.by_network.is_empty(), "nothing is kept of who has gone");
+    }
+
+    #[test]
+    fn floods_leave_connections_for_others_and_for_this_machine() {
+        let shares = Arc::new(ConnectionLimits::new(64, 16));
+        let mut held = Vec::new();
+        let mut open = |address: String| {
+            let taken = shares.take(client(&address));
+            let is_open = taken.is_some();
+            held.extend(taken);
+            usize::from(is_open)
+        };
+        let few: usize = (0..200).map(|n| open(format!("192.0.{}.1", n % 4))).sum();
+        assert_eq!(few, 56, "an eighth is left");
+        let many: usize = (0..200).map(|n| open(format!("198.51.{n}.1"))).sum();
+        assert_eq!(many, 7, "of networks without a connection");
+        assert_eq!(open("203.0.113.1".to_owned()), 0);
+        assert_eq!(open("127.0.0.1".to_owned()), 1);
     }
 
     #[tokio::test(start_paused = true)]

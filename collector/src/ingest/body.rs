@@ -72,6 +72,8 @@ pub(crate) struct BodyMemory {
     most: usize,
     by_network: Box<[AtomicUsize]>,
     most_by_network: usize,
+    /// Of a network, once little is left for others.
+    most_when_short: usize,
     hasher: RandomState,
 }
 
@@ -92,6 +94,7 @@ impl BodyMemory {
             most,
             by_network: (0..NETWORK_SLOTS).map(|_| AtomicUsize::new(0)).collect(),
             most_by_network: (most / NETWORKS_PER_ROOM).max(limits.body_bytes),
+            most_when_short: limits.body_bytes,
             hasher: RandomState::new(),
         }
     }
@@ -103,6 +106,7 @@ impl BodyMemory {
             most: SERVER_TIMINGS_BYTES,
             by_network: Box::default(),
             most_by_network: SERVER_TIMINGS_BYTES,
+            most_when_short: SERVER_TIMINGS_BYTES,
             hasher: RandomState::new(),
         }
     }
@@ -120,7 +124,11 @@ impl BodyReservation<'_> {
         let add = |to: &AtomicUsize| to.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let of_network = self.by_network.map_or(0, add);
         let taken = add(&self.room.taken);
-        if taken > self.room.most || of_network > self.room.most_by_network {
+        let room = self.room;
+        // The last eighth is for networks that have no more than one body.
+        let is_short = taken > room.most - room.most / NETWORKS_PER_ROOM;
+        let most = if is_short { room.most_when_short } else { room.most_by_network };
+        if taken > room.most || of_network > most {
             return Err(Unread::NoRoom);
         }
         Ok(())

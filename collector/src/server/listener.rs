@@ -39,7 +39,7 @@ pub async fn serve(
     let app = app(state.clone());
     let open = GracefulShutdown::new();
     let permits = Arc::new(Semaphore::new(limits.connections));
-    let shares = Arc::new(ConnectionLimits::new(limits.network_connections));
+    let shares = Arc::new(ConnectionLimits::new(limits.connections, limits.network_connections));
     let mut stop = pin!(stop);
     loop {
         let accept = async {

@@ -277,6 +277,26 @@ fn stalled_bodies_of_one_network_leave_room_for_others() {
     drop(held);
 }
 
+#[test]
+fn stalled_bodies_of_many_networks_leave_room_for_others() {
+    let target = Target::start(
+        "[ingest]\nproxies = ['127.0.0.0/8']\nclient_header = 'x-forwarded-for'\nbody_bytes = 65536\nbodies_bytes = 1048576\n",
+    );
+    // Two bodies of each of eight networks take all but 16 bytes.
+    let stands = |n: usize| {
+        let mut connection = Connection::open(target.process.address);
+        let headers = format!("x-forwarded-for: 192.0.{}.1\r\ncontent-length: 65536\r\n", n % 8);
+        connection.stream.write_all(&beacon(&headers, vec![b' '; 65_535])).unwrap();
+        connection
+    };
+    let held: Vec<_> = (0..16).map(stands).collect();
+    let is_short = |books: &Value| books["beacons"]["refused"]["overloaded"].as_u64() >= Some(1);
+    target.process.until("/v1/accounting", is_short);
+    let other = |id: u128| beacon("x-forwarded-for: 198.51.100.1\r\n", good(id));
+    assert_eq!(target.floods((0..100).map(other)), [(204, 100)]);
+    drop(held);
+}
+
 const MOST_FLOODS: u64 = 8;
 
 const CONNECTIONS: usize = 32;
