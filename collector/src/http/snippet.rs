@@ -97,7 +97,11 @@ pub(crate) async fn page(
         (None, String::new())
     } else {
         match Snippet::new(&config, &probes, &site, &collector) {
-            Ok(snippet) => (None, snippet.html()),
+            Ok(snippet) => {
+                let is_own = is_own(&config, &headers, &snippet.collector);
+                let warning = if is_own { String::new() } else { foreign_address(&snippet.collector) };
+                (None, warning + &snippet.html())
+            }
             Err(refused) => {
                 let text = format!("<p class=\"bad\" role=\"alert\">{}</p>", escaped(refused.message()));
                 (Some(refused.reason), text)
@@ -147,6 +151,21 @@ fn address(headers: &HeaderMap) -> Option<String> {
     let host = headers.get(HOST)?.to_str().ok()?.to_ascii_lowercase();
     let scheme = if is_loopback_host(&host) { "http" } else { "https" };
     Some(format!("{scheme}://{host}"))
+}
+
+/// Whether the lines load code from here, as far as the request and the configuration tell.
+fn is_own(config: &Config, headers: &HeaderMap, collector: &str) -> bool {
+    let known = [address(headers), config.public_url.clone()];
+    known.iter().flatten().any(|known| known.trim_end_matches('/') == collector)
+}
+
+/// Whoever sends a link to this page chooses the address in it.
+fn foreign_address(collector: &str) -> String {
+    let collector = escaped(collector);
+    format!(
+        "<p class=\"bad\" role=\"alert\">These lines load code from {collector}, which is neither the address of this page \
+         nor the collector's <code>public_url</code>. Use them only if it is yours.</p>"
+    )
 }
 
 impl Snippet {
@@ -273,6 +292,21 @@ const CONTENT_SECURITY_POLICY: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_own_addresses_are_free_of_a_warning() {
+        let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("Inner.example"))]);
+        let config = Config { public_url: Some("https://rum.example/".to_owned()), ..Config::default() };
+        for (address, expected) in [
+            ("https://inner.example", true),
+            ("https://rum.example", true),
+            ("http://inner.example", false),
+            ("https://rum.example.evil", false),
+        ] {
+            assert_eq!(is_own(&config, &headers, address), expected, "{address}");
+        }
+        assert!(foreign_address("https://<b>").contains("from https://&lt;b&gt;,"));
+    }
 
     #[test]
     fn placeholders_inside_a_value_are_not_filled() {
