@@ -15,7 +15,7 @@ use super::range::{AskedRange, Range};
 use super::ratio::Ratio;
 use super::state::ApiState;
 use super::stream_stats::{Errors, StreamStats};
-use super::targets_in_view::TargetsInView;
+use super::targets_in_view::{ShareTargets, TargetsInView};
 use super::throughput::{BelowReadingSpeed, Throughput};
 use super::use_case_status::{self, ByUseCase, Judgements, UseCaseStatus};
 use crate::aggregate::internal_metrics::Kind;
@@ -46,6 +46,7 @@ pub(crate) struct Summary {
     within_p95_target: Ratio,
     #[serde(flatten)]
     targets: TargetsInView,
+    share_targets: ShareTargets,
     previous: Previous,
     overflow: BTreeMap<String, u64>,
     verdict: Verdict,
@@ -113,12 +114,16 @@ pub(crate) async fn summary(
     let mut by_use_case = BTreeMap::<String, WindowStats>::new();
     let mut now = WindowStats::default();
     let mut within_p95 = SliCount::default();
+    let mut targets_of_groups = Vec::new();
     for ([site, use_case], stats) in groups {
-        let speed = Objective::Speed.sli(&stats, &state.config.targets(Some(&site), &use_case));
+        let targets = state.config.targets(Some(&site), &use_case);
+        let speed = Objective::Speed.sli(&stats, &targets);
+        targets_of_groups.push((targets, stats.eligible()));
         within_p95 = SliCount { good: within_p95.good + speed.good, total: within_p95.total + speed.total };
         now.merge(&stats);
         by_use_case.entry(use_case).or_default().merge(&stats);
     }
+    let targets = TargetsInView::of(&state, &asked, &by_use_case);
     Ok(Json(Summary {
         range,
         streams: now.streams(),
@@ -142,7 +147,8 @@ pub(crate) async fn summary(
         verdict: judgements.verdict,
         by_use_case: judgements.by_use_case,
         attributes: attributes(&state.config, &asked),
-        targets: TargetsInView::of(&state, &asked, &by_use_case),
+        share_targets: ShareTargets::of(&targets_of_groups, &targets.targets.targets),
+        targets,
     }))
 }
 

@@ -72,6 +72,41 @@ impl TargetsInView {
     }
 }
 
+/// Targets of shares that hold for all streams in view: the mean over the eligible streams of their use cases' targets.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub(super) struct ShareTargets {
+    /// Absent if a use case has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    availability: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    integrity: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goodput: Option<f64>,
+}
+
+impl ShareTargets {
+    /// `groups`: the targets of each use case, and the number of its eligible streams. Without streams, the targets of
+    /// `default`.
+    pub(super) fn of(groups: &[(Targets, u64)], default: &Targets) -> Self {
+        let streams: u64 = groups.iter().map(|(_, streams)| streams).sum();
+        let mean = |target: fn(&Targets) -> Option<f64>| {
+            if streams == 0 {
+                return target(default);
+            }
+            let with_streams = groups.iter().filter(|(_, streams)| *streams > 0);
+            let sum: Option<f64> =
+                with_streams.map(|(targets, streams)| Some(target(targets)? * *streams as f64)).sum();
+            // A mean of equal targets is that target, whatever the digits of the sum.
+            Some((sum? / streams as f64 * 1e9).round() / 1e9)
+        };
+        Self {
+            availability: mean(|targets| targets.availability),
+            integrity: mean(|targets| targets.integrity),
+            goodput: mean(|targets| targets.goodput),
+        }
+    }
+}
+
 /// Statistics of each use case in a range, without distributions.
 pub(super) fn by_use_case(
     store: &Backend<'_>,
@@ -79,4 +114,25 @@ pub(super) fn by_use_case(
     filter: &Filter,
 ) -> Result<BTreeMap<String, WindowStats>, StoreError> {
     store.stats_by(&range.windows(filter, None, &[]), Dimension::UseCase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(availability: f64) -> Targets {
+        Targets { availability: Some(availability), ..Targets::default() }
+    }
+
+    #[test]
+    fn each_stream_counts_with_the_target_of_its_use_case() {
+        let availability = |groups: &[(Targets, u64)]| ShareTargets::of(groups, &targets(0.9)).availability;
+        assert_eq!(
+            availability(&[(targets(0.995), 300), (targets(0.999), 100), (targets(0.5), 0)]),
+            Some(0.996)
+        );
+        assert_eq!(availability(&[(targets(0.995), 7)]), Some(0.995));
+        assert_eq!(availability(&[(targets(0.995), 300), (Targets::default(), 1)]), None);
+        assert_eq!(availability(&[(Targets::default(), 0)]), Some(0.9));
+    }
 }

@@ -1159,6 +1159,16 @@ export interface Session {
   sites?: string[] | null;
 }
 
+/**
+ * Targets of shares that hold for all streams in view: the mean over the eligible streams of their use cases' targets.
+ */
+export interface ShareTargets {
+  /** Absent if a use case has none. */
+  availability?: number | null;
+  goodput?: number | null;
+  integrity?: number | null;
+}
+
 /** By which credentials a request has access. */
 export type SignedInBy = "token" | "session" | "nothing" | "proxy";
 
@@ -1632,6 +1642,7 @@ export interface Summary {
   output_tokens?: number | null;
   overflow: Record<string, number>;
   previous: Previous;
+  share_targets: ShareTargets;
   streams: number;
   /**
    * Targets of the only use case with streams. With none or several, the targets of the filtered use case, or of the

@@ -106,8 +106,7 @@ function sampleText(n: number, error: MaybeNumber): string {
 }
 
 function Integrity({ summary }: Pick<TilesProps, "summary">) {
-  const { integrity, previous } = summary;
-  const { integrity: floor } = targetsInView(summary);
+  const { integrity, previous, share_targets: targets } = summary;
   return (
     <Share
       name="integrity"
@@ -115,13 +114,13 @@ function Integrity({ summary }: Pick<TilesProps, "summary">) {
       meaning={GLOSSARY["streaming integrity"]}
       share={integrity}
       before={previous.integrity}
-      goal={<Target value={integrity.ratio} target={floor} text={configuredPercent(floor)} isFloor />}
+      target={targets.integrity}
       text={`${count(integrity.good)} of ${count(integrity.total)} streams intact`}
     />
   );
 }
 
-function Goodput({ summary: { goodput, previous } }: Pick<TilesProps, "summary">) {
+function Goodput({ summary: { goodput, previous, share_targets: targets } }: Pick<TilesProps, "summary">) {
   return (
     <Share
       name="goodput"
@@ -129,6 +128,7 @@ function Goodput({ summary: { goodput, previous } }: Pick<TilesProps, "summary">
       meaning={GLOSSARY.goodput}
       share={goodput}
       before={previous.goodput}
+      target={targets.goodput}
       text={`met all targets · ${rate(goodput.per_second)}`}
     >
       <BadVisits />
@@ -148,9 +148,8 @@ function BadVisits() {
 }
 
 function Errors({ summary }: Pick<TilesProps, "summary">) {
-  const { errors, previous } = summary;
-  const { availability } = targetsInView(summary);
-  const limit = isKnown(availability) ? 1 - availability : null;
+  const { errors, previous, share_targets: targets } = summary;
+  const { availability } = targets;
   return (
     <Share
       name="errors"
@@ -158,9 +157,9 @@ function Errors({ summary }: Pick<TilesProps, "summary">) {
       meaning={GLOSSARY.error}
       share={errors}
       before={previous.errors}
-      goal={
-        <Target value={errors.ratio} target={limit} text={configuredPercent(limit)} lowerBound={errors.ratio_ci_lower} />
-      }
+      target={isKnown(availability) ? 1 - availability : null}
+      lowerBound={errors.ratio_ci_lower}
+      isFloor={false}
       text={`${count(errors.count)} of ${count(errors.total)} failed`}
     />
   );
@@ -203,16 +202,21 @@ function Tile({ name, title, meaning, children }: TileProps) {
 interface ShareProps extends TileProps {
   share: { ratio?: MaybeNumber; total: number };
   before: { ratio?: MaybeNumber; total: number };
-  goal?: ComponentChildren;
+  target: MaybeNumber;
+  /** Lower confidence bound of the share. */
+  lowerBound?: MaybeNumber;
+  /** The share has to reach the target, instead of staying within it. */
+  isFloor?: boolean;
   text: string;
 }
 
 /** A share of the eligible streams. */
-function Share({ share: { ratio, total }, before, goal, text, children, ...tile }: ShareProps) {
+function Share({ share, before, target, lowerBound, isFloor = true, text, children, ...tile }: ShareProps) {
+  const { ratio, total } = share;
   return (
     <Tile {...tile}>
       <Value raw={ratio} text={percent(ratio)} />
-      {goal}
+      <Target value={ratio} target={target} text={configuredPercent(target)} lowerBound={lowerBound} isFloor={isFloor} />
       <p class="rests">{total === 0 ? "no eligible streams" : text}</p>
       <Change text={percentagePoints(ratio, before.ratio)} previousSamples={before.total} />
       {children}
