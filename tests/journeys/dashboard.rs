@@ -68,6 +68,16 @@ async fn the_dashboard_counts_a_stream() -> Result<()> {
     browser.close().await
 }
 
+/// Sends reports, and waits for `all` streams in the store.
+async fn store(collector: &Collector, reports: Vec<StreamReport>, all: u64) -> Result<()> {
+    let (status, body) = collector.post(serde_json::to_string(&Batch { reports })?).await?;
+    ensure!(status == 204, "{status} {body}");
+    eventually("the streams in the store", || async {
+        (collector.get("/v1/summary").await.ok()?["streams"] == all).then_some(())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tiles_show_the_targets_of_the_use_case() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -77,13 +87,7 @@ async fn tiles_show_the_targets_of_the_use_case() -> Result<()> {
     let collector = Collector::start_with(&folder.path().join("data"), &["--config", config]).await?;
     let cut = |number: u64| StreamReport { outcome: Outcome::Truncated, ..report(number) };
     let reports = (0..100).map(|number| if number < 10 { cut(number) } else { report(number) });
-    let (status, body) =
-        collector.post(serde_json::to_string(&Batch { reports: reports.collect() })?).await?;
-    ensure!(status == 204, "{status} {body}");
-    eventually("the streams in the store", || async {
-        (collector.get("/v1/summary").await.ok()?["streams"] == 100).then_some(())
-    })
-    .await?;
+    store(&collector, reports.collect(), 100).await?;
     let browser = Browser::start().await?;
     browser.page.goto(&collector.url).await?;
     state(&browser, "ready").await?;
@@ -100,13 +104,7 @@ async fn tiles_show_the_targets_of_the_use_case() -> Result<()> {
 
     // A chat may fail 5 times in 1,000, and coding once: half of the streams are of each.
     let coding = |number: u64| StreamReport { use_case: Some("coding".into()), ..report(number) };
-    let batch = Batch { reports: (100..200).map(coding).collect() };
-    let (status, body) = collector.post(serde_json::to_string(&batch)?).await?;
-    ensure!(status == 204, "{status} {body}");
-    eventually("the streams of both use cases", || async {
-        (collector.get("/v1/summary").await.ok()?["streams"] == 200).then_some(())
-    })
-    .await?;
+    store(&collector, (100..200).map(coding).collect(), 200).await?;
     browser.page.goto(&collector.url).await?;
     state(&browser, "ready").await?;
     let (selector, goal) = errors("above 0.3");
@@ -130,13 +128,7 @@ async fn no_headline_shows_a_mean() -> Result<()> {
             ..timed
         }
     });
-    let (status, body) =
-        collector.post(serde_json::to_string(&Batch { reports: reports.collect() })?).await?;
-    ensure!(status == 204, "{status} {body}");
-    eventually("the streams in the store", || async {
-        (collector.get("/v1/summary").await.ok()?["streams"] == 100).then_some(())
-    })
-    .await?;
+    store(&collector, reports.collect(), 100).await?;
     let browser = Browser::start().await?;
     browser.page.goto(&collector.url).await?;
     state(&browser, "ready").await?;

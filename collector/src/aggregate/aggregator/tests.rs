@@ -13,6 +13,10 @@ use crate::config::{Dedupe, Store};
 use crate::report::server_fact::revision_without_facts;
 use crate::report::source::ReportSource;
 
+fn journaled(id: u128, report: StreamReport, at: RecordLocation) -> JournaledReport {
+    JournaledReport { id, source: ReportSource::Unnamed, country: None, visit: None, report, at }
+}
+
 /// Replaces the store and the journal.
 #[derive(Default)]
 struct Past {
@@ -63,20 +67,7 @@ fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u
         let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
         past.reports.insert(position, report.clone());
         let at = RecordLocation { position, len: 1 };
-        aggregator
-            .add(
-                &JournaledReport {
-                    id: 7,
-                    source: ReportSource::Unnamed,
-                    country: None,
-                    visit: None,
-                    report,
-                    at,
-                },
-                60_000,
-                past,
-            )
-            .unwrap();
+        aggregator.add(&journaled(7, report, at), 60_000, past).unwrap();
         flush(aggregator, past, 60_000);
     };
     for (position, rev) in revisions.iter().enumerate() {
@@ -130,14 +121,7 @@ fn facts_revise_a_stream_once_and_in_its_minute() {
     });
     for (position, report) in (0..).zip(reports) {
         past.reports.insert(position, report.clone());
-        let journaled = JournaledReport {
-            id: 7,
-            source: ReportSource::Unnamed,
-            country: None,
-            visit: None,
-            report,
-            at: RecordLocation { position, len: 1 },
-        };
+        let journaled = journaled(7, report, RecordLocation { position, len: 1 });
         match position {
             0 => aggregator.add(&journaled, 60_000, &past).unwrap(),
             _ => aggregator.add_with_facts(&journaled, 60_000, &past).unwrap(),
@@ -163,20 +147,7 @@ fn a_file_has_the_forgotten_streams_without_revised_ones() {
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
             past.reports.insert(position, report.clone());
             let at = RecordLocation { position, len: 1 };
-            aggregator
-                .add(
-                    &JournaledReport {
-                        id,
-                        source: ReportSource::Unnamed,
-                        country: None,
-                        visit: None,
-                        report,
-                        at,
-                    },
-                    60_000,
-                    past,
-                )
-                .unwrap();
+            aggregator.add(&journaled(id, report, at), 60_000, past).unwrap();
         };
     // The second stream is open, and the third is revised at once.
     for (position, revision) in
@@ -215,20 +186,7 @@ fn streams_that_no_file_took_are_forgotten_and_counted() {
     let at = RecordLocation { position: 0, len: 1 };
     for id in 0..MOST_WAITING as u128 + 10 {
         let report = StreamReport { open: false, ..StreamReport::new("0") };
-        aggregator
-            .add(
-                &JournaledReport {
-                    id,
-                    source: ReportSource::Unnamed,
-                    country: None,
-                    visit: None,
-                    report,
-                    at,
-                },
-                60_000,
-                &past,
-            )
-            .unwrap();
+        aggregator.add(&journaled(id, report, at), 60_000, &past).unwrap();
     }
     flush(&mut aggregator, &mut past, 60_000);
     let standing = aggregator.streams().read().unwrap().standing();
@@ -250,20 +208,7 @@ fn revisions_of_one_stream_exceed_a_label_limit_once() {
         let report = StreamReport { rev, model, open: rev == 0, ..StreamReport::new(format!("{id:032x}")) };
         let at = RecordLocation { position: position as u64, len: 1 };
         past.reports.insert(at.position, report.clone());
-        aggregator
-            .add(
-                &JournaledReport {
-                    id,
-                    source: ReportSource::Unnamed,
-                    country: None,
-                    visit: None,
-                    report,
-                    at,
-                },
-                60_000,
-                &past,
-            )
-            .unwrap();
+        aggregator.add(&journaled(id, report, at), 60_000, &past).unwrap();
     }
     assert_eq!(aggregator.counts.get(Kind::Overflow, "model"), 2);
 }
@@ -278,20 +223,7 @@ fn the_weight_follows_the_cached_windows_and_totals() {
         let report =
             StreamReport { ttft_ms: Some(ttft_ms), open: false, ..StreamReport::new(format!("{id:032x}")) };
         let at = RecordLocation { position: position as u64, len: 1 };
-        aggregator
-            .add(
-                &JournaledReport {
-                    id,
-                    source: ReportSource::Unnamed,
-                    country: None,
-                    visit: None,
-                    report,
-                    at,
-                },
-                60_000,
-                &past,
-            )
-            .unwrap();
+        aggregator.add(&journaled(id, report, at), 60_000, &past).unwrap();
         weights.push(aggregator.weight());
     }
     assert_eq!(weights[0], 0);
@@ -315,13 +247,7 @@ fn an_open_stream_with_a_lost_report_counts_as_lost_once() {
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let report = StreamReport { open: true, ..StreamReport::new(format!("{:032x}", 7)) };
     let at = RecordLocation { position: 0, len: 1 };
-    aggregator
-        .add(
-            &JournaledReport { id: 7, source: ReportSource::Unnamed, country: None, visit: None, report, at },
-            60_000,
-            &past,
-        )
-        .unwrap();
+    aggregator.add(&journaled(7, report, at), 60_000, &past).unwrap();
     for hours in 1..3 {
         flush(&mut aggregator, &mut past, hours * 3_600_000);
     }
@@ -353,7 +279,7 @@ proptest! {
             let at = RecordLocation { position: position as u64, len: 1 };
             let report = StreamReport { rev, open, ..StreamReport::new(format!("{id:032x}")) };
             past.reports.insert(at.position, report.clone());
-            aggregator.add(&JournaledReport { id, source: ReportSource::Unnamed, country: None, visit: None, report, at }, now_ms, &past).unwrap();
+            aggregator.add(&journaled(id, report, at), now_ms, &past).unwrap();
             let known = latest.entry(id).or_insert((rev, open));
             if known.0 < rev {
                 *known = (rev, open);
