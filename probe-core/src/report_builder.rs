@@ -178,7 +178,7 @@ impl ReportBuilder {
             cached_tokens: count(NumberField::CachedTokens),
             tpot_ms: ms(NumberField::TimePerToken),
             longest_gap_ms: ms(NumberField::LongestGap),
-            gaps: self.gaps().cloned(),
+            gaps: self.gaps().filter(|gaps| gaps.count() as f64 <= self.get(NumberField::Chunks)).cloned(),
             stalls: count(NumberField::Stalls).unwrap_or(0) as u32,
             defects: self.defects,
             server: self.server.as_ref().map(ServerClaim::timing),

@@ -309,7 +309,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 12] = [
     ("paint", "paint.js", 1_800),
     ("output", "output.js", 2_300),
     ("networkTiming", "network-timing.js", 1_310),
-    ("failures", "failures.js", 900),
+    ("failures", "failures.js", 920),
     ("lastWord", "fetch-later.js", 400),
     ("arrivals", "arrivals.js", 480),
     ("marks", "marks.js", 520),
