@@ -1,4 +1,4 @@
-//! Checks a report against the field table. The collector refuses a report that fails, and the probe sends none.
+//! Checks a report against the field table. The collector refuses a report that fails.
 
 use std::borrow::Cow;
 use std::fmt;

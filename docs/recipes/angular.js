@@ -17,7 +17,7 @@ class Chat {
     });
   }
 }
-// Without Angular's compiler: what its decorator does to a class.
+// The decorator `@Component` as a function call, which needs no build step of Angular's.
 Component({ selector: "app-chat", template: `<p data-llm-output>{{ text() }}</p>` })(Chat);
 
 function textOf(response) {

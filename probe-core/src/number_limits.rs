@@ -4,6 +4,8 @@
 use beacon::Field;
 
 /// The largest number of each of these fields. `names` has white space between them.
+///
+/// At compile time: found at run time, they make the page's Wasm 38 B larger (brotli), though it does not use them.
 pub(crate) const fn limits<const COUNT: usize>(fields: &[Field], names: &str) -> [f64; COUNT] {
     let mut limits = [0.0; COUNT];
     let mut rest = names.as_bytes();

@@ -71,8 +71,8 @@ async fn described_format(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
-/// Was the text in this read of the page: after its last read without the text, and not after the one with it? A
-/// clock of whole milliseconds is off by two at most between two such spans.
+/// Whether the first text lies after the page's last read without it, and not after the page's read with it. With
+/// clocks of whole milliseconds, two such durations differ by up to 2 ms.
 fn is_read(ttft_ms: Option<f64>, seen_ms: &Value) -> bool {
     let bounds = seen_ms[0].as_f64().zip(seen_ms[1].as_f64());
     ttft_ms
@@ -80,8 +80,8 @@ fn is_read(ttft_ms: Option<f64>, seen_ms: &Value) -> bool {
         .is_some_and(|(ttft_ms, (before, seen))| before - 2.0 <= ttft_ms && ttft_ms <= seen + 2.0)
 }
 
-/// Reads a recorded answer. When did its last read without the whole event of the text come, and when the one with
-/// it? WebKit splits events. The first time counts from after the question, the second from before it.
+/// Reads a recorded answer. Returns when the last read without the whole event of the text came, counted from after
+/// the request, and when the read with it came, counted from before the request. WebKit splits events over reads.
 const READ: &str = "
     const [name, first] = args;
     const start = performance.now();

@@ -72,7 +72,8 @@ impl TargetsInView {
     }
 }
 
-/// Targets of shares that hold for all streams in view: the mean over the eligible streams of their use cases' targets.
+/// Targets of availability, integrity and goodput for all streams in view: each eligible stream counts with the target
+/// of its use case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub(super) struct ShareTargets {
     /// Absent if a use case has none.
@@ -96,7 +97,7 @@ impl ShareTargets {
             let with_streams = groups.iter().filter(|(_, streams)| *streams > 0);
             let sum: Option<f64> =
                 with_streams.map(|(targets, streams)| Some(target(targets)? * *streams as f64)).sum();
-            // A mean of equal targets is that target, whatever the digits of the sum.
+            // Rounded, so that the mean of equal targets is that target.
             Some((sum? / streams as f64 * 1e9).round() / 1e9)
         };
         Self {

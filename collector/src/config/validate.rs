@@ -228,7 +228,7 @@ impl Config {
         if self.memory_bytes.is_some_and(|bytes| bytes < LEAST_MEMORY_BYTES) {
             found.add(
                 "memory_bytes",
-                "is less than 201326592, with which the defaults do not fit",
+                "is less than 201326592 (192 MiB), too little for the defaults",
                 "raise it, or remove it for the default",
             );
         }

@@ -10,9 +10,8 @@ use tokio_io_timeout::TimeoutWriter;
 
 use crate::http::client_ip::{ClientNetwork, Peer};
 
-/// Limits of open connections, for each client network and together. The last eighth is for networks that have no
-/// connection yet, and the last part of that for this machine and for proxies: a few networks, or many, cannot keep out
-/// others and health checks.
+/// Limits of open connections, for each client network and together. The last eighth is kept for networks without a
+/// connection. A part of it is kept for this machine and for proxies, so that no flood silences health checks.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
     open: Mutex<OpenConnections>,

@@ -159,7 +159,7 @@ fn is_own(config: &Config, headers: &HeaderMap, collector: &str) -> bool {
     known.iter().flatten().any(|known| known.trim_end_matches('/') == collector)
 }
 
-/// Whoever sends a link to this page chooses the address in it.
+/// A link to this page can name any address.
 fn foreign_address(collector: &str) -> String {
     let collector = escaped(collector);
     format!(

@@ -203,8 +203,8 @@ fn too_slow(state: &IngestState) -> ApiError {
     )
 }
 
-/// A body costs a report for each of these bytes, before it is parsed: a small compressed body can be as much work as a
-/// hundred reports. Reports of the probe are shorter.
+/// A body is charged as one report for each 2,048 bytes, before it is parsed: a small compressed body can be as much
+/// work as a hundred reports. The probe's reports are shorter.
 const BYTES_OF_A_REPORT: usize = 2_048;
 
 /// The `User-Agent`; empty if the header is missing.

@@ -62,7 +62,7 @@ impl Process {
             if wished(&answer) {
                 return answer;
             }
-            // An answer that takes long is work that the collector needs for what is awaited.
+            // A slow answer delays what is awaited, so the next question comes as much later.
             thread::sleep(asked.elapsed().max(Duration::from_millis(20)));
         }
         panic!("{path} never answered as wished: {}", self.json(path));

@@ -1160,7 +1160,8 @@ export interface Session {
 }
 
 /**
- * Targets of shares that hold for all streams in view: the mean over the eligible streams of their use cases' targets.
+ * Targets of availability, integrity and goodput for all streams in view: each eligible stream counts with the target
+ * of its use case.
  */
 export interface ShareTargets {
   /** Absent if a use case has none. */

@@ -162,7 +162,7 @@ function NoServerTiming({ streams }: { streams: number }) {
     >
       <div class="advice">
         <p>
-          llama.cpp and Ollama send it. Any other server writes a comment into its stream:
+          llama.cpp and Ollama send server timing. Any other server writes a comment:
         </p>
         <pre>
           <code>: llm-rum {'{"ttft_ms":85.2}'}</code>
