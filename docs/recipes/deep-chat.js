@@ -8,7 +8,7 @@ export async function deepChat(base, prompt, write) {
     const messages = body.messages.map(({ role, text }) => ({ role: role === "ai" ? "assistant" : role, content: text }));
     return { ...request, body: { model: "demo-model", messages, stream: true } };
   };
-  chat.responseInterceptor = ({ choices }) => ({ text: choices[0]?.delta?.content ?? "" });
+  chat.responseInterceptor = ({ choices }) => ({ text: choices?.[0]?.delta?.content ?? "" });
   const isRendered = new Promise((resolve) => (chat.onComponentRender = resolve));
   document.body.append(chat);
   await isRendered;
