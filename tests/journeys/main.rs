@@ -1,7 +1,7 @@
 //! The journeys: what a user of the product would do, done for real, one concern per module.
 //!
-//! Run by `cargo xtask test`, one at a time. Those that compare what happened run in the three engines side
-//! by side; those that measure times have the machine for themselves.
+//! Run by `cargo xtask test`: those that check no time a browser measured side by side, each other one alone. Of
+//! these, some run in the three engines at once.
 
 mod access;
 mod accessibility;

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::io::{BufRead, BufReader};
+use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -74,14 +75,10 @@ pub(crate) fn test(root: &Path) -> Result<()> {
             tools::npm_packages(&recipes)?;
             tools::npm_script(&recipes, "build")
         });
-        checks.tests(
-            "journeys",
-            // A reason that ends in fifty lines of where it came from is not found again.
-            cargo(root, &["test", "--test", JOURNEYS])
-                .env("RUST_LIB_BACKTRACE", "0")
-                .args(ALL_BUT_XTASK)
-                .args(["--no-fail-fast", "--", "--test-threads=1", "--show-output"]),
-        );
+        let side_by_side = JOURNEYS_SIDE_BY_SIDE.map(|module| format!("{module}::"));
+        let others = side_by_side.iter().flat_map(|module| ["--skip", module]);
+        checks.tests("journeys", journeys(root, 1).args(others));
+        checks.tests("journeys side by side", journeys(root, 3).args(&side_by_side));
     }
     println!(
         "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, Streamlit, FastAPI, Next.js: `cargo xtask test-products`"
@@ -149,7 +146,12 @@ fn fast(root: &Path, checks: &mut Checks) {
     match unit_tests(root) {
         Ok(targets) => {
             let quiet = ["--no-fail-fast", "--quiet"];
-            checks.tests("unit tests", cargo(root, &["test"]).args(ALL_BUT_XTASK).args(targets).args(quiet));
+            // Many of them wait for a process or a clock.
+            let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+            let at_a_time = format!("--test-threads={}", 2 * cores);
+            let mut tests = cargo(root, &["test"]);
+            tests.args(ALL_BUT_XTASK).args(targets).args(quiet).args(["--", &at_a_time]);
+            checks.tests("unit tests", &mut tests);
             checks.stage("examples in docs", || {
                 run(cargo(root, &["test", "--doc"]).args(ALL_BUT_XTASK).args(quiet))
             });
@@ -207,7 +209,11 @@ impl Checks {
     /// Runs a command of cargo or pytest and adds up what its runners say.
     fn tests(&mut self, name: &str, command: &mut Command) {
         let start = Instant::now();
-        let counted = counted(command, &mut self.tests, &mut self.said);
+        let alone = command.get_args().any(|argument| argument == "--test-threads=1");
+        let mut times = Vec::new();
+        let counted = counted(command, &mut times, &mut self.said);
+        // Of tests side by side it is not known when each began.
+        self.tests.extend(times.into_iter().filter(|_| alone));
         let seconds = self.took(name, start.elapsed());
         match counted {
             Ok((passed, failed, success)) => {
@@ -340,11 +346,39 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
+/// The command that runs this many journeys at a time, without the names of those.
+fn journeys(root: &Path, at_a_time: usize) -> Command {
+    let mut command = cargo(root, &["test", "--test", JOURNEYS]);
+    // A reason that ends in fifty lines of where it came from is not found again.
+    command.env("RUST_LIB_BACKTRACE", "0").args(ALL_BUT_XTASK);
+    command.args(["--no-fail-fast", "--", "--show-output", &format!("--test-threads={at_a_time}")]);
+    command
+}
+
 /// Cargo builds a dependency anew for each set of packages that want other features of it: tests are run of
 /// the same set, and `xtask` is one of its own as it is when it runs.
 const ALL_BUT_XTASK: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 /// The test that needs everything built.
 const JOURNEYS: &str = "journeys";
+/// Its modules that check no time a browser measured, and wait more than they compute. Each other journey has the
+/// machine for itself.
+const JOURNEYS_SIDE_BY_SIDE: [&str; 15] = [
+    "access",
+    "accessibility",
+    "cluster",
+    "crash",
+    "dashboard",
+    "dashboard_controls",
+    "deploy",
+    "grafana",
+    "hostile",
+    "notifications",
+    "openapi",
+    "planted_incident",
+    "prometheus",
+    "recomputed",
+    "stream_export",
+];
 /// Lines of a table of times.
 const MOST_TIMES: usize = 30;
 /// Lines of what one failing test said.
@@ -360,6 +394,17 @@ const TESTED_PAGES: [&str; 2] = ["probe-wasm", "www"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn journeys_side_by_side_measure_in_no_engine() -> Result<()> {
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a parent")?.join("tests/journeys");
+        for module in JOURNEYS_SIDE_BY_SIDE {
+            let source = std::fs::read_to_string(folder.join(module).with_extension("rs"))?;
+            assert!(!source.contains("in_every_engine"), "{module}");
+        }
+        Ok(())
+    }
 
     #[test]
     fn only_failing_tests_keep_their_output() -> Result<()> {
