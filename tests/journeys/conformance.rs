@@ -9,12 +9,10 @@ const README: &str = include_str!("../../README.md");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fetch_is_the_same_with_the_probe_in_every_engine() -> Result<()> {
-    let [one, two, three] = Engine::ALL.map(|engine| where_nothing_halts(fetch_is_the_same, engine));
-    let columns = <[_; 3]>::from(tokio::join!(one, two, three));
     let mut table = Table::default();
     let mut failures = Vec::new();
-    for column in columns {
-        match column {
+    for engine in Engine::ALL {
+        match where_nothing_halts(fetch_is_the_same, engine).await {
             Ok(column) => table.append(column),
             Err(error) => failures.push(format!("{error:#}")),
         }
