@@ -1,33 +1,35 @@
-//! Writes what is generated from the table of report fields: TypeScript types and tables of the docs. With
-//! `--check` it writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and `check`.
+//! Writes what is generated from the table of report fields: TypeScript types and tables of the docs. Run by
+//! `cargo xtask generate`. Its test fails if a file is not up to date.
 
 use std::fmt::Write;
-use std::path::Path;
-use std::{env, fs};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use beacon::{
     Defect, Field, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTES, MAX_MARKS, Mark, NameShape, Rule, StreamReport,
 };
 
 fn main() {
+    for (path, _, new) in stale() {
+        fs::write(&path, new).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+    }
+}
+
+/// The files that are not up to date: path, content, and what it should be.
+fn stale() -> Vec<(PathBuf, String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let check = env::args().any(|argument| argument == "--check");
-    let mut stale = Vec::new();
-    for (file, begin, end, text) in [
+    let files = [
         ("probe-wasm/llm-rum.d.ts", TS_BEGIN, TS_END, types()),
         ("docs/report-fields.md", DOCS_BEGIN, DOCS_END, limits()),
         ("docs/privacy.md", DOCS_BEGIN, DOCS_END, privacy()),
-    ] {
-        let path = root.join(file);
-        let old = fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {file}: {error}"));
+    ];
+    let files = files.into_iter().map(|(file, begin, end, text)| {
+        let old =
+            fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("cannot read {file}: {error}"));
         let new = replaced(&old, begin, end, &text).unwrap_or_else(|| panic!("{file} has no line `{begin}`"));
-        if new != old && check {
-            stale.push(file);
-        } else if new != old {
-            fs::write(&path, new).unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
-        }
-    }
-    assert!(stale.is_empty(), "not up to date, run `cargo xtask generate`: {}", stale.join(", "));
+        (root.join(file), old, new)
+    });
+    files.filter(|(_, old, new)| old != new).collect()
 }
 
 /// `old` with `text` between the two marker lines.
@@ -200,3 +202,10 @@ export interface Histogram {
 }
 
 ";
+
+#[test]
+fn generated_files_are_up_to_date() {
+    for (path, old, new) in stale() {
+        assert_eq!(old, new, "{} is not up to date, run `cargo xtask generate`", path.display());
+    }
+}

@@ -130,14 +130,18 @@ pub async fn until_told(job: impl Future<Output = Result<()>>) -> Result<()> {
     }
 }
 
-/// Path of a release binary that `cargo xtask build` made.
+/// Path of a program that was built in the profile of the running one.
 ///
 /// # Panics
 /// When it is not there.
 #[must_use]
 pub fn binary(name: &str) -> PathBuf {
-    let binary = target().join("release").join(name);
-    assert!(binary.exists(), "{} is missing: run `cargo xtask build` first", binary.display());
+    let binary = profile_folder().join(name);
+    assert!(
+        binary.exists(),
+        "{} is missing: run `cargo xtask build` or `cargo xtask test` first",
+        binary.display()
+    );
     binary
 }
 
@@ -169,12 +173,15 @@ pub(crate) fn tool(name: &str) -> PathBuf {
     on_path.unwrap_or_else(|| target().join("tools/bin").join(name))
 }
 
+/// Where cargo puts programs; tests are in a folder below.
+fn profile_folder() -> PathBuf {
+    let this = std::env::current_exe().expect("a running program has a path");
+    let mut folders = this.ancestors().skip(1).skip_while(|folder| folder.ends_with("deps"));
+    folders.next().expect("a program is in a folder").to_owned()
+}
+
 fn target() -> PathBuf {
-    let this = std::env::current_exe().expect("a running test has a path");
-    let target = this.ancestors().find(|folder| folder.join("release").is_dir()).expect(
-        "tests run from a cargo target folder with a release build in it: run `cargo xtask build` first",
-    );
-    target.to_owned()
+    profile_folder().join("..")
 }
 
 /// A port of the loopback address that nobody listens on just now, and that is given to nobody who asks for any:

@@ -12,14 +12,20 @@ use crate::run::{output, run};
 use crate::stamp::{Built, Product};
 use crate::{probe, tools};
 
-/// Builds everything that the release programs embed, then these programs.
+/// Builds the release programs and everything that they embed.
 pub(crate) fn build(root: &Path) -> Result<()> {
+    embedded(root)?;
+    programs(root, Profile::Release)
+}
+
+/// Builds everything that programs embed.
+pub(crate) fn embedded(root: &Path) -> Result<()> {
     build_probe(root)?;
     for page in [DASHBOARD, DEMO_PAGE] {
         page.install(root)?;
         page.build(root)?;
     }
-    programs(root, Profile::Release)
+    Ok(())
 }
 
 /// The probe alone, for a release.

@@ -23,11 +23,10 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     checks.close()
 }
 
-/// Writes the generated types and tables, or with `--check` fails if one is not up to date.
-pub(crate) fn generate(root: &Path, arguments: &[&str]) -> Result<()> {
+/// Writes the generated types and tables.
+pub(crate) fn generate(root: &Path) -> Result<()> {
     ["beacon", "collector"].iter().try_for_each(|package| {
-        let example = ["run", "--quiet", "-p", package, "--example", "generate", "--"];
-        run(cargo(root, &example).args(arguments))
+        run(&mut cargo(root, &["run", "--quiet", "-p", package, "--example", GENERATOR]))
     })
 }
 
@@ -41,6 +40,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let python = tools::middleware_packages(root)?;
     let mcp_client = tools::mcp_client_packages(root)?;
     checks.took("tools", start.elapsed());
+    // First, because programs embed it: they would be built anew.
+    let built = checks.stage("probe and pages", || artefacts::embedded(root));
     fast(root, &mut checks);
     checks.stage(&format!("{NODE_MIDDLEWARE}: tests"), || {
         let folder = root.join(NODE_MIDDLEWARE);
@@ -54,7 +55,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let middleware = |program: &str| python_program(root, &python.join(program));
     checks.stage("Python middleware: types", || run(&mut middleware("mypy")));
     checks.tests("Python middleware", middleware("pytest").arg("-q"));
-    let built = checks.stage("build", || artefacts::build(root));
+    let built = built & checks.stage("programs", || programs(root));
     // Without the artefacts every journey would fail with the same reason: one failure says it.
     if built {
         checks.stage("types of Grafana", || tools::npm_packages(&root.join("tests/grafana")));
@@ -67,7 +68,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
                 .current_dir(root.join("tests/mcp"))
                 .args(["-q", "-p", "no:cacheprovider"])
                 .env("PYTHONDONTWRITEBYTECODE", "1")
-                .env("LLM_RUM", target_dir(root).join("release/llm-rum")),
+                .env("LLM_RUM", target_dir(root).join("debug/llm-rum")),
         );
         checks.stage("size budgets", || size::hold_budgets(root));
         checks.stage("recipes", || {
@@ -134,7 +135,6 @@ fn fast(root: &Path, checks: &mut Checks) {
                 .args(["--", "-D", "warnings"]))
         })
     });
-    checks.stage("generated files", || generate(root, &["--check"]));
     checks.stage("JavaScript: types", || {
         TYPED_PACKAGES.iter().try_for_each(|folder| {
             let folder = root.join(folder);
@@ -161,6 +161,12 @@ fn fast(root: &Path, checks: &mut Checks) {
     }
 }
 
+/// The programs that journeys start. Cargo builds them with the tests of their packages, in a profile where an integer
+/// that overflows ends them.
+fn programs(root: &Path) -> Result<()> {
+    run(cargo(root, &["test", "--no-run", "--quiet", "--test", JOURNEYS, "--test", "it"]).args(ALL_BUT_XTASK))
+}
+
 /// Arguments that choose all tests but the journeys.
 fn unit_tests(root: &Path) -> Result<Vec<String>> {
     let metadata = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
@@ -170,7 +176,8 @@ fn unit_tests(root: &Path) -> Result<Vec<String>> {
     let tests = targets.filter(|target| target["kind"] == json!(["test"]) && target["name"] != JOURNEYS);
     let names = tests.filter_map(|target| target["name"].as_str());
     let chosen = names.flat_map(|name| ["--test", name]).map(str::to_owned);
-    Ok(["--lib", "--bins"].map(str::to_owned).into_iter().chain(chosen).collect())
+    let others = ["--lib", "--bins", "--example", GENERATOR];
+    Ok(others.map(str::to_owned).into_iter().chain(chosen).collect())
 }
 
 /// What has run so far.
@@ -358,6 +365,8 @@ fn journeys(root: &Path, at_a_time: usize) -> Command {
 /// Cargo builds a dependency anew for each set of packages that want other features of it: tests are run of
 /// the same set, and `xtask` is one of its own as it is when it runs.
 const ALL_BUT_XTASK: [&str; 3] = ["--workspace", "--exclude", "xtask"];
+/// The examples that write files; as tests they check them.
+const GENERATOR: &str = "generate";
 /// The test that needs everything built.
 const JOURNEYS: &str = "journeys";
 /// Its modules that check no time a browser measured, and wait more than they compute. Each other journey has the

@@ -92,7 +92,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Test => checks::test(&root),
         Command::TestProducts => checks::test_products(&root),
         Command::Check => checks::check(&root),
-        Command::Generate => checks::generate(&root, &[]),
+        Command::Generate => checks::generate(&root),
         Command::Build => artefacts::build(&root),
         Command::Dist(options) => dist::make(&root, &options),
         Command::Size { json } => {

@@ -1,12 +1,11 @@
 //! Writes the dashboard's lists of metrics, dimensions and terms, its types of the API's responses, and the docs' table
-//! of query parameters. With `--check` it writes nothing and fails if a file is not up to date. Run by `cargo xtask generate` and
-//! `check`.
+//! of query parameters. Run by `cargo xtask generate`. Its test fails if a file is not up to date.
 
 mod typescript;
 
 use std::fmt::Write;
-use std::path::Path;
-use std::{env, fs};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -15,8 +14,14 @@ use collector::{
 };
 
 fn main() {
+    for (path, _, new) in stale() {
+        fs::write(&path, new).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+    }
+}
+
+/// The files that are not up to date: path, content, and what it should be.
+fn stale() -> Vec<(PathBuf, String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let check = env::args().any(|argument| argument == "--check");
     let files: [(&str, Update); 5] = [
         ("www/src/api/metrics.ts", |_| metrics()),
         ("www/src/api/dimensions.ts", |_| dimensions()),
@@ -24,15 +29,12 @@ fn main() {
         ("www/src/api/schemas.ts", |_| schemas()),
         ("docs/query-parameters.md", query_api),
     ];
-    for (file, update) in files {
-        let path = root.join(file);
-        let old = fs::read_to_string(&path).unwrap_or_default();
+    let files = files.into_iter().map(|(file, update)| {
+        let old = fs::read_to_string(root.join(file)).unwrap_or_default();
         let new = update(&old);
-        assert!(!check || new == old, "{} is not up to date, run `cargo xtask generate`", path.display());
-        if new != old {
-            fs::write(&path, new).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-        }
-    }
+        (root.join(file), old, new)
+    });
+    files.filter(|(_, old, new)| old != new).collect()
 }
 
 fn dimensions() -> String {
@@ -222,3 +224,10 @@ export interface MetricLabels {
 
 export const METRIC_LABELS: Record<Metric, MetricLabels> = {
 ";
+
+#[test]
+fn generated_files_are_up_to_date() {
+    for (path, old, new) in stale() {
+        assert_eq!(old, new, "{} is not up to date, run `cargo xtask generate`", path.display());
+    }
+}

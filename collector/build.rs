@@ -1,0 +1,11 @@
+//! Rebuilds when files that the program embeds appear, which is not noticed otherwise.
+
+use std::path::Path;
+
+fn main() {
+    for package in ["../www", "../probe-wasm"] {
+        let built = format!("{package}/dist");
+        // Cargo would run this each time for a folder that is not there.
+        println!("cargo::rerun-if-changed={}", if Path::new(&built).is_dir() { &built } else { package });
+    }
+}
