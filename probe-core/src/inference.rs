@@ -224,10 +224,11 @@ impl Inference {
         self.candidates[at].set_text();
         self.found = true;
         let mut now = TextKinds::NONE;
-        let own = self.pending.iter().filter(|value| value.candidate == place).copied().collect::<Vec<_>>();
-        let first = own.first();
-        self.earlier.extend(first.and_then(|first| self.opening(first)).map(|value| (value.at_ms, kinds)));
-        for value in &own {
+        let mut own: Vec<_> = self.pending.iter().filter(|value| value.candidate == place).copied().collect();
+        own.dedup_by_key(|value| value.event);
+        let opening = own.first().and_then(|first| self.opening(first));
+        let taken: Vec<_> = opening.into_iter().chain(own.iter().copied()).collect();
+        for value in &taken {
             if value.event == self.events {
                 now = kinds;
             } else {
@@ -238,7 +239,7 @@ impl Inference {
             self.format = Some(place);
             self.first_text = own.first().map_or(self.events, |value| value.event);
         }
-        self.pending.retain(|value| !own.iter().any(|taken| taken.event == value.event));
+        self.pending.retain(|value| !taken.iter().any(|taken| taken.event == value.event));
         now
     }
 

@@ -180,6 +180,20 @@ fn play(format: &Format, values: &[String], with_last: bool, end: End) -> Stream
     meter.report()
 }
 
+/// Beyond the first elements of a list, all are at one place.
+#[test]
+fn an_event_with_many_pieces_is_one_delta() {
+    let mut meter = Meter::new("", Timestamp::from_ms(0.0));
+    meter.on_headers(Timestamp::from_ms(50.0), 200, "text/event-stream");
+    for (number, words) in [r#""The"," moon"," is""#, r#"" far"," away"," from""#].iter().enumerate() {
+        let event = format!("data: [0,0,0,0,0,0,0,0,{words}]\n\n");
+        meter.on_chunk(Timestamp::from_ms(100.0 + number as f64), event.as_bytes());
+    }
+    meter.on_end(Timestamp::from_ms(110.0), End::Closed);
+    let report = meter.report();
+    assert_eq!((report.deltas, report.events), (2, 2), "{report:?}");
+}
+
 /// A middleware that does not know the format comments on the first event with data.
 #[test]
 fn the_server_time_of_another_event_is_dropped() {
