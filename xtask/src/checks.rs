@@ -35,10 +35,14 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let mut checks = Checks::default();
     let start = Instant::now();
     tools::programs(&[tools::PROMETHEUS, tools::NGINX, tools::SYSTEMD, tools::FAKETIME])?;
-    tools::browsers(root)?;
-    tools::python_packages(root)?;
-    let python = tools::middleware_packages(root)?;
-    let mcp_client = tools::mcp_client_packages(root)?;
+    tools::browser_programs()?;
+    let (python, mcp_client) = std::thread::scope(|scope| {
+        // Cargo waits for a compiler, pip for the network.
+        let geckodriver = scope.spawn(|| tools::geckodriver(root));
+        tools::python_packages(root)?;
+        let packages = (tools::middleware_packages(root)?, tools::mcp_client_packages(root)?);
+        geckodriver.join().expect("an error is no panic").map(|()| packages)
+    })?;
     checks.took("tools", start.elapsed());
     // First, because programs embed it: they would be built anew.
     let built = checks.stage("probe and pages", || artefacts::embedded(root));

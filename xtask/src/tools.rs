@@ -51,20 +51,26 @@ pub(crate) fn rust_target(name: &str) -> Result<()> {
 
 /// What the three browser engines need to be driven.
 pub(crate) fn browsers(root: &Path) -> Result<()> {
-    programs(&[CHROMIUM, CHROMEDRIVER, FIREFOX, WEBKIT_DRIVER, XVFB])?;
+    browser_programs()?;
     geckodriver(root)
+}
+
+/// What of it Debian has packages of.
+pub(crate) fn browser_programs() -> Result<()> {
+    programs(&[CHROMIUM, CHROMEDRIVER, FIREFOX, WEBKIT_DRIVER, XVFB])
 }
 
 /// Debian has no package of Firefox's driver: built from crates.io into the target folder, where tests
 /// look for it, unless it is there or on the path.
-fn geckodriver(root: &Path) -> Result<()> {
+pub(crate) fn geckodriver(root: &Path) -> Result<()> {
     let tools = target_dir(root).join("tools");
     if find("geckodriver").is_some() || tools.join("bin/geckodriver").exists() {
         return Ok(());
     }
     let version = ["--version", GECKODRIVER_VERSION];
     run(Command::new("cargo")
-        .args(["install", "--quiet", "--locked", "geckodriver"])
+        // It waits for Firefox: to optimise it would double the time.
+        .args(["install", "--quiet", "--locked", "--debug", "geckodriver"])
         .args(version)
         .arg("--root")
         .arg(&tools))
