@@ -4,13 +4,14 @@
 mod handover;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use beacon::{StreamKind, StreamReport};
 
 use crate::aggregate::changes::{Changes, LoadedState, PeerRevision, Revisions};
 use crate::aggregate::cumulative_stats::CumulativeStats;
-use crate::aggregate::dedup::{Finalized, RegistryLimits, SeqNo, Stream, StreamRegistry};
+use crate::aggregate::dedup::{Finalized, RegistryLimits, Sender, SeqNo, Stream, StreamRegistry};
 use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::own_edges::OwnEdges;
@@ -61,6 +62,7 @@ pub(crate) struct Aggregator {
     config: Config,
     /// Queries list streams from it.
     streams: Arc<RwLock<StreamRegistry>>,
+    sender_hasher: RandomState,
     /// Number of the first revision that the store does not have.
     unflushed_from: SeqNo,
     /// Earlier revisions that were finalized since the last flush.
@@ -98,6 +100,7 @@ impl Aggregator {
             own_edges: OwnEdges::of(&config),
             unflushed_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
+            sender_hasher: RandomState::new(),
             finalized: Vec::new(),
             series: SeriesIndex::new(&config, loaded.series),
             windows: WriteBackCache::default(),
@@ -153,6 +156,7 @@ impl Aggregator {
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
             None => ReportResult::New,
+            Some(known) if !self.series.may_be_of_site(known.series, report) => ReportResult::OtherSite,
             Some(known) if rev > known.rev && known.owned_by_peer() => ReportResult::New,
             Some(known) if rev == known.rev => ReportResult::Duplicate,
             Some(known) if rev < known.rev => ReportResult::Stale,
@@ -192,7 +196,8 @@ impl Aggregator {
             stream.finalized = Some(self.count(&stream, report, earlier)?);
             stream.in_cumulative = true;
         }
-        self.write_streams().put(stream);
+        let sender = self.sender_hasher.hash_one((&report.site, source.network()));
+        self.write_streams().put(stream, sender);
         Ok(())
     }
 
@@ -215,13 +220,14 @@ impl Aggregator {
         let became = if known.rev == peer.rev { ReportResult::Duplicate } else { ReportResult::Revised };
         self.counts.moved(became, known.in_cumulative);
         let minute = minute_of(known.received_ms) as i32;
-        self.write_streams().put(Stream {
+        let yielded = Stream {
             rev: peer.rev,
             finalized: Some(Finalized { minute, judgement: Judgement::default() }),
             superseded: false,
             at: RecordLocation { len: 0, ..known.at },
             ..known
-        });
+        };
+        self.write_streams().put(yielded, Sender::default());
         Ok(())
     }
 

@@ -3,12 +3,13 @@
 
 mod ring_buffer;
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use beacon::Outcome;
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
+use hashbrown::hash_table;
 
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
@@ -19,6 +20,10 @@ use ring_buffer::RingBuffer;
 
 /// Number of a revision, in order of arrival.
 pub(crate) type SeqNo = u64;
+
+/// Who sends the reports of a stream: a hash of site and network. The default stands for all that are not known, as at a
+/// start.
+pub(crate) type Sender = u64;
 
 /// One revision of one stream, in its current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +88,14 @@ impl RegistryLimits {
     }
 }
 
+/// An open stream.
+struct OpenStream {
+    /// When its first report arrived. After a restart, when the latest did.
+    since_ms: i64,
+    /// Who sent that report.
+    sender: Sender,
+}
+
 /// The recent streams.
 pub(crate) struct StreamRegistry {
     memory: RegistryLimits,
@@ -98,8 +111,16 @@ pub(crate) struct StreamRegistry {
     hasher: RandomState,
     /// Every open revision, oldest first, and some that are no longer open.
     open: VecDeque<SeqNo>,
-    /// When the first report of each open stream arrived. After a restart, when the latest did.
-    open_since_ms: HashMap<StreamId, i64>,
+    open_streams: HashMap<StreamId, OpenStream>,
+    /// Number of open streams of each sender that has any.
+    open_of_sender: HashMap<Sender, usize>,
+    /// Revisions whose reports are before those of an earlier revision, oldest first: an open stream is
+    /// [renewed](Self::renew_or_release).
+    behind: VecDeque<SeqNo>,
+    /// Position of the last report in the journal.
+    last_position: u64,
+    /// The latest arrival of a forgotten revision.
+    forgotten_ms: Option<i64>,
 }
 
 impl StreamRegistry {
@@ -118,13 +139,17 @@ impl StreamRegistry {
             by_id: HashTable::new(),
             hasher: RandomState::new(),
             open: VecDeque::new(),
-            open_since_ms: HashMap::new(),
+            open_streams: HashMap::new(),
+            open_of_sender: HashMap::new(),
+            behind: VecDeque::new(),
+            last_position: 0,
+            forgotten_ms: None,
         };
         for (seq, stream) in stored {
             while streams.next() < seq {
                 streams.revisions.push_back(Stream { superseded: true, ..stream });
             }
-            streams.put(stream);
+            streams.put(stream, Sender::default());
         }
         streams
     }
@@ -146,7 +171,8 @@ impl StreamRegistry {
 
     /// Position in the journal from which on reports may be read. `None` if the registry is empty.
     pub(crate) fn needs_from(&self) -> Option<u64> {
-        self.revisions.get(0).map(|oldest| oldest.at.position)
+        let behind = self.behind.iter().filter_map(|seq| self.at(*seq));
+        self.revisions.get(0).copied().into_iter().chain(behind).map(|stream| stream.at.position).min()
     }
 
     pub(crate) fn get(&self, id: StreamId) -> Option<(SeqNo, Stream)> {
@@ -165,16 +191,21 @@ impl StreamRegistry {
         (self.first + skipped as SeqNo..).zip(self.revisions.from(skipped))
     }
 
-    /// Adds a revision, which supersedes an earlier one of its stream.
-    pub(crate) fn put(&mut self, stream: Stream) {
+    /// Adds a revision, which supersedes an earlier one of its stream. An open stream stays that of its first sender.
+    pub(crate) fn put(&mut self, stream: Stream, sender: Sender) {
         let seq = self.next();
+        if stream.at.position < self.last_position {
+            self.behind.push_back(seq);
+        } else {
+            self.last_position = stream.at.position;
+        }
         let Self { by_id, hasher, revisions, first, standing, open, .. } = self;
         let id_at = |seq: SeqNo| revisions[(seq - *first) as usize].id;
         let hash = hasher.hash_one(stream.id);
         let rehash = |seq: &SeqNo| hasher.hash_one(id_at(*seq));
         match by_id.entry(hash, |seq| id_at(*seq) == stream.id, rehash) {
-            Entry::Vacant(free) => drop(free.insert(seq)),
-            Entry::Occupied(mut held) => {
+            hash_table::Entry::Vacant(free) => drop(free.insert(seq)),
+            hash_table::Entry::Occupied(mut held) => {
                 let before = std::mem::replace(held.get_mut(), seq);
                 let before = &mut revisions[(before - *first) as usize];
                 *standing -= usize::from(before.stands());
@@ -183,12 +214,15 @@ impl StreamRegistry {
         }
         if stream.finalized.is_none() {
             open.push_back(seq);
-            self.open_since_ms.entry(stream.id).or_insert(stream.received_ms);
+            self.open_streams.entry(stream.id).or_insert_with(|| {
+                *self.open_of_sender.entry(sender).or_default() += 1;
+                OpenStream { since_ms: stream.received_ms, sender }
+            });
         } else {
-            self.open_since_ms.remove(&stream.id);
+            self.close(stream.id);
         }
-        *standing += usize::from(stream.stands());
-        revisions.push_back(stream);
+        self.standing += usize::from(stream.stands());
+        self.revisions.push_back(stream);
     }
 
     /// Marks a revision as counted in a window, or as impossible to count.
@@ -196,7 +230,18 @@ impl StreamRegistry {
         if let Some(stream) = self.index(seq).and_then(|index| self.revisions.get_mut(index)) {
             stream.finalized = Some(counted);
             stream.in_cumulative = true;
-            self.open_since_ms.remove(&stream.id);
+            let id = stream.id;
+            self.close(id);
+        }
+    }
+
+    fn close(&mut self, id: StreamId) {
+        let Some(OpenStream { sender, .. }) = self.open_streams.remove(&id) else { return };
+        if let Entry::Occupied(mut open) = self.open_of_sender.entry(sender) {
+            *open.get_mut() -= 1;
+            if *open.get() == 0 {
+                open.remove();
+            }
         }
     }
 
@@ -222,12 +267,29 @@ impl StreamRegistry {
             if self.memory.keep(oldest, self.revisions.len(), self.standing, now_ms) {
                 return None;
             }
-            if self.waiting(self.first).is_some() {
+            if self.renew_or_release(self.first, now_ms) {
                 return Some(self.first);
             }
             self.evict_oldest();
         }
         None
+    }
+
+    /// Before the revision is evicted: repeats it as the newest if its stream is open, so that no number of others' ids
+    /// counts it as abandoned. `true` if it is to be finalized instead: it is too old, or many streams are open and its
+    /// sender has more than a share of them.
+    pub(crate) fn renew_or_release(&mut self, seq: SeqNo, now_ms: i64) -> bool {
+        let Some(stream) = self.waiting(seq) else { return false };
+        let sender = self.open_streams.get(&stream.id).map_or_else(Sender::default, |open| open.sender);
+        let open_of_sender = self.open_of_sender.get(&sender).copied().unwrap_or(0);
+        let is_crowded = self.open_streams.len() > self.memory.most / 2;
+        // Of the open streams of a crowd at least half are beyond the shares.
+        let share = self.memory.most / 4 / self.open_of_sender.len().max(1);
+        if stream.received_ms <= now_ms - self.memory.keep_ms || is_crowded && open_of_sender > share {
+            return true;
+        }
+        self.put(stream, sender);
+        false
     }
 
     /// Number after the oldest entries over the age or count limit, of which it counts at most `most`.
@@ -258,6 +320,10 @@ impl StreamRegistry {
         self.standing -= usize::from(oldest.stands());
         self.revisions.pop_front();
         self.first += 1;
+        while self.behind.front().is_some_and(|seq| *seq < self.first) {
+            self.behind.pop_front();
+        }
+        self.forgotten_ms = self.forgotten_ms.max(Some(oldest.received_ms));
     }
 
     /// Open streams, oldest first.
@@ -267,22 +333,26 @@ impl StreamRegistry {
 
     /// When the first report of an open stream arrived.
     pub(crate) fn open_since_ms(&self, stream: &Stream) -> i64 {
-        self.open_since_ms.get(&stream.id).copied().unwrap_or(stream.received_ms)
+        self.open_streams.get(&stream.id).map_or(stream.received_ms, |open| open.since_ms)
     }
 
     /// Revisions that arrived after `since_ms` and no later than `now_ms`, superseded ones included.
     pub(crate) fn arrived(&self, since_ms: i64, now_ms: i64) -> impl Iterator<Item = &Stream> {
-        let newest = self.revisions.from(0).rev();
-        // A revision with facts has the arrival of its report.
-        let is_recent =
-            move |stream: &&Stream| stream.received_ms > since_ms - OUT_OF_ORDER_MS || has_facts(stream.rev);
-        let recent = newest.take_while(is_recent);
+        let newest = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
+        // A revision with facts has the arrival of its report, and so has one that is repeated.
+        let is_recent = move |(seq, stream): &(SeqNo, &Stream)| {
+            stream.received_ms > since_ms - OUT_OF_ORDER_MS
+                || has_facts(stream.rev)
+                || self.behind.binary_search(seq).is_ok()
+        };
+        let recent = newest.take_while(is_recent).map(|(_, stream)| stream);
         recent.filter(move |stream| stream.received_ms > since_ms && stream.received_ms <= now_ms)
     }
 
     /// All revisions that arrived after this time are in the registry. `None` while none has been evicted.
     pub(crate) fn complete_since_ms(&self) -> Option<i64> {
-        self.revisions.get(0).filter(|_| self.first > 0).map(|oldest| oldest.received_ms)
+        let oldest = self.revisions.get(0).filter(|_| self.first > 0)?;
+        Some(oldest.received_ms.max(self.forgotten_ms.unwrap_or(i64::MIN)))
     }
 
     /// Current revisions of the listed streams with a number below `before`, newest first.
@@ -335,7 +405,7 @@ mod tests {
 
     fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
         let mut streams = StreamRegistry::new(memory, 0, []);
-        all.into_iter().for_each(|stream| streams.put(stream));
+        all.into_iter().for_each(|stream| streams.put(stream, Sender::default()));
         streams
     }
 
@@ -398,8 +468,9 @@ mod tests {
         assert_eq!(known(&streams), [2, 3, 4]);
         assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
         // A stream that a peer counts is not listed here, and does not count toward the limit.
-        streams.put(Stream { at: RecordLocation { position: 0, len: 0 }, ..counted(3, 5) });
-        streams.put(counted(1, 6));
+        streams
+            .put(Stream { at: RecordLocation { position: 0, len: 0 }, ..counted(3, 5) }, Sender::default());
+        streams.put(counted(1, 6), Sender::default());
         assert_eq!(streams.evict_next(1_000_000), None);
         let listed: Vec<_> = streams.newest(SeqNo::MAX).map(|(_, stream)| stream.id).collect();
         assert_eq!(listed, [1, 4, 2]);
@@ -410,7 +481,7 @@ mod tests {
         let memory = RegistryLimits { most: 0, listed: 5, ..MEMORY };
         let mut streams = with(memory, [counted(1, 0)]);
         for received_ms in 0..1_000 {
-            streams.put(counted(2, received_ms));
+            streams.put(counted(2, received_ms), Sender::default());
             assert_eq!(streams.evict_next(received_ms), None);
             assert!(streams.revisions.len() <= 5 * MOST_REVISIONS);
         }
@@ -418,12 +489,65 @@ mod tests {
     }
 
     #[test]
-    fn an_open_stream_is_counted_before_it_is_forgotten() {
-        let mut streams = with(RegistryLimits { most: 1, ..MEMORY }, [open(1, 1), counted(2, 2)]);
-        assert_eq!(streams.evict_next(3), Some(0));
+    fn an_old_open_stream_is_counted_before_it_is_forgotten() {
+        let mut streams = with(MEMORY, [open(1, 1), counted(2, 2)]);
+        assert_eq!(streams.evict_next(1_001), Some(0));
         streams.finalize(0, COUNTED);
-        assert_eq!(streams.evict_next(3), None);
+        assert_eq!(streams.evict_next(1_001), None);
         assert_eq!(known(&streams), [2]);
+    }
+
+    #[test]
+    fn an_open_stream_stays_however_many_others_end() {
+        let at = |position| RecordLocation { position, len: 1 };
+        let mut streams = with(RegistryLimits { most: 4, ..MEMORY }, [Stream { at: at(7), ..open(1, 1) }]);
+        for id in 2..100 {
+            streams.put(Stream { at: at(10 * id as u64), ..counted(id, 2) }, 1);
+            assert_eq!(streams.evict_next(3), None);
+            assert!(streams.get(1).is_some_and(|(_, stream)| stream.finalized.is_none()), "{id}");
+            assert_eq!(streams.needs_from(), Some(7), "the report of the open stream");
+        }
+        assert_eq!((streams.open().count(), streams.standing()), (1, 4));
+        let (seq, _) = streams.get(1).unwrap();
+        streams.finalize(seq, COUNTED);
+        for id in 100..104 {
+            streams.put(Stream { at: at(10 * id as u64), ..counted(id, 2) }, 1);
+            assert_eq!(streams.evict_next(3), None);
+        }
+        assert_eq!((streams.get(1), streams.behind.len()), (None, 0));
+        assert_eq!(streams.needs_from(), Some(1_000));
+    }
+
+    #[test]
+    fn a_sender_of_many_open_streams_loses_its_own() {
+        const LIMITS: RegistryLimits = RegistryLimits { most: 400, keep_ms: 1_000, listed: 0 };
+        let mut streams = with(LIMITS, []);
+        (1..=20).for_each(|id| streams.put(open(id, 1), 1));
+        for id in 1_000..5_000 {
+            streams.put(open(id, 1), 2);
+            while let Some(seq) = streams.evict_next(2) {
+                assert!(streams.at(seq).unwrap().id >= 1_000, "of the sender of many");
+                streams.finalize(seq, COUNTED);
+            }
+        }
+        assert!((1..=20).all(|id| streams.get(id).is_some_and(|(_, stream)| stream.finalized.is_none())));
+        assert!(streams.revisions.len() <= LIMITS.most);
+        assert_eq!(streams.open_of_sender.values().sum::<usize>(), streams.open_streams.len());
+    }
+
+    #[test]
+    fn recent_streams_are_found_behind_a_repeated_one() {
+        let late = 2 * OUT_OF_ORDER_MS;
+        let mut streams = with(RegistryLimits { most: 3, keep_ms: late + 10, listed: 0 }, []);
+        let at = |position| RecordLocation { position, len: 1 };
+        streams.put(Stream { at: at(1), ..open(1, 0) }, 0);
+        for id in 2..=4 {
+            streams.put(Stream { at: at(id as u64), ..counted(id, late + id as i64) }, 0);
+        }
+        assert_eq!(streams.evict_next(late + 5), None);
+        let arrived: Vec<_> = streams.arrived(late, late + 9).map(|stream| stream.id).collect();
+        assert_eq!(arrived, [4, 3]);
+        assert_eq!(streams.complete_since_ms(), Some(late + 3), "not that of the repeated one");
     }
 
     #[test]
@@ -433,16 +557,20 @@ mod tests {
             streams.open().map(|stream| (stream.id, streams.open_since_ms(&stream))).collect::<Vec<_>>()
         };
         assert_eq!(since(&streams), [(2, 150), (1, 100)]);
-        streams.put(counted(1, 300));
+        streams.put(counted(1, 300), Sender::default());
         streams.finalize(1, COUNTED);
-        assert!(since(&streams).is_empty() && streams.open_since_ms.is_empty());
+        assert!(
+            since(&streams).is_empty()
+                && streams.open_streams.is_empty()
+                && streams.open_of_sender.is_empty()
+        );
     }
 
     #[test]
     fn unlisted_revisions_of_one_stream_stay_bounded() {
         let mut streams = with(MEMORY, []);
         for received_ms in 0..10_000 {
-            streams.put(counted(1, received_ms));
+            streams.put(counted(1, received_ms), Sender::default());
             assert_eq!(streams.evict_next(received_ms), None);
         }
         assert!(streams.revisions.len() <= 2);
@@ -472,7 +600,7 @@ mod tests {
             "what comes after is of a later clock"
         );
         assert_eq!(streams.complete_since_ms(), None);
-        streams.put(counted(4, 400));
+        streams.put(counted(4, 400), Sender::default());
         assert_eq!(streams.evict_next(400), None);
         assert_eq!(streams.complete_since_ms(), Some(300));
     }

@@ -25,13 +25,22 @@ pub(crate) enum ReportResult {
     Stale,
     /// The earlier revision is no longer stored, so it cannot be replaced and stays counted.
     Late,
+    /// Another site has a stream with this id.
+    OtherSite,
     /// The journal contains bytes that are no report, or a damaged one.
     Unreadable,
 }
 
 impl ReportResult {
-    const ALL: [Self; 6] =
-        [Self::New, Self::Revised, Self::Duplicate, Self::Stale, Self::Late, Self::Unreadable];
+    const ALL: [Self; 7] = [
+        Self::New,
+        Self::Revised,
+        Self::Duplicate,
+        Self::Stale,
+        Self::Late,
+        Self::OtherSite,
+        Self::Unreadable,
+    ];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -40,6 +49,7 @@ impl ReportResult {
             Self::Duplicate => "duplicate",
             Self::Stale => "stale",
             Self::Late => "late",
+            Self::OtherSite => "other_site",
             Self::Unreadable => "unreadable",
         }
     }

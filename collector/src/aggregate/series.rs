@@ -275,6 +275,12 @@ impl SeriesIndex {
         }
     }
 
+    /// Whether a series is of the report's site. A deleted one may have been.
+    pub(crate) fn may_be_of_site(&self, series: SeriesId, report: &StreamReport) -> bool {
+        let site = self.all.get(series as usize).map_or("", |series| &series[Dimension::Site]);
+        site.is_empty() || site == values_of(report, None)[Dimension::Site as usize]
+    }
+
     /// Series that the store does not have yet, with the days of their last streams.
     pub(crate) fn unflushed(&self) -> impl Iterator<Item = (SeriesId, &Series, i64)> {
         let new = self.all.iter().zip(&self.used_day).enumerate().skip(self.stored);

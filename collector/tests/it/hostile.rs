@@ -6,6 +6,7 @@ mod accounting;
 mod bodies;
 mod floods;
 mod http;
+mod ids;
 mod memory;
 mod reports;
 

@@ -53,7 +53,7 @@ async fn metrics_have_the_series_with_the_most_streams() {
 }
 
 /// Sends reports as a proxy does that names its client.
-fn send_from(client: &mut Client, address: &str, reports: &[StreamReport]) {
+pub(crate) fn send_from(client: &mut Client, address: &str, reports: &[StreamReport]) {
     let request = post(&json!({ "reports": reports }).to_string());
     let request = request.replacen("\r\n", &format!("\r\nx-forwarded-for: {address}\r\n"), 1);
     assert_eq!(client.ask(&request).unwrap().0, 204);

@@ -104,6 +104,7 @@ const RESULT_MEANINGS: Record<string, string> = {
   duplicate: "received twice, counted once",
   stale: "outdated, ignored",
   late: "too late to replace the revision already counted",
+  other_site: "id of a stream of another site, ignored",
   unreadable: "damaged in the journal",
   deleted: "new stream, deleted since",
 };

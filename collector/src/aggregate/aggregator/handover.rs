@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Aggregator, FORGET_AT_ONCE, StoredState};
-use crate::aggregate::dedup::{SeqNo, Stream};
+use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::row_file::{RowBatch, RowFile};
 
 impl Aggregator {
@@ -21,7 +21,7 @@ impl Aggregator {
         if end_seq - first_seq < in_file as SeqNo {
             return Ok(None);
         }
-        self.finalize_open(first_seq..end_seq, earlier)?;
+        self.release_open(first_seq..end_seq, now_ms, earlier)?;
         let streams = self.read_streams();
         let in_batch = streams.from(first_seq).take_while(|(seq, _)| *seq < end_seq);
         let current = in_batch.map(|(_, stream)| stream).filter(|stream| stream.stands());
@@ -55,7 +55,7 @@ impl Aggregator {
             return Ok(false);
         }
         let end = first + FORGET_AT_ONCE as SeqNo;
-        self.finalize_open(first..end, earlier)?;
+        self.release_open(first..end, now_ms, earlier)?;
         let (before, after) = {
             let mut streams = self.write_streams();
             let before = streams.standing();
@@ -66,10 +66,16 @@ impl Aggregator {
         Ok(true)
     }
 
-    fn finalize_open<E: StoredState>(&mut self, range: Range<SeqNo>, earlier: &E) -> Result<(), E::Error> {
+    /// Leaves no open stream among these revisions.
+    fn release_open<E: StoredState>(
+        &mut self,
+        range: Range<SeqNo>,
+        now_ms: i64,
+        earlier: &E,
+    ) -> Result<(), E::Error> {
         for seq in range {
-            let is_open = |stream: &Stream| stream.finalized.is_none() && !stream.superseded;
-            if self.read_streams().at(seq).is_some_and(|stream| is_open(&stream)) {
+            let to_finalize = self.write_streams().renew_or_release(seq, now_ms);
+            if to_finalize {
                 self.finalize_one(seq, earlier)?;
             }
         }
