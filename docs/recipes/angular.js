@@ -21,7 +21,8 @@ class Chat {
 Component({ selector: "app-chat", template: `<p data-llm-output>{{ text() }}</p>` })(Chat);
 
 function textOf(response) {
-  const lines = response.slice(0, response.lastIndexOf("\n")).split("\n");
+  // The last line may be incomplete, even if it is the only one.
+  const lines = response.split("\n").slice(0, -1);
   const events = lines.filter((line) => line.startsWith("data: {")).map((line) => JSON.parse(line.slice(6)));
   return events.map(({ choices }) => choices[0]?.delta?.content ?? "").join("");
 }
