@@ -23,8 +23,7 @@ async fn an_alert_sends_one_start_and_one_end_over_restarts() -> Result<()> {
     let receiver = Webhook::listen().await?;
     let config = write_config(folder.path(), WEBHOOK, &receiver.url)?;
     let data = folder.path().join("data");
-    let start =
-        async |ago: Duration| Collector::start_earlier_with(&data, ago, 1, &["--config", &config]).await;
+    let start = async |ago: Duration| Collector::start_earlier(&data, ago, &["--config", &config]).await;
 
     let collector = start(3 * HOUR).await?;
     let (status, body) = collector.post(serde_json::to_string(&failures())?).await?;
@@ -69,7 +68,7 @@ async fn exactly_one_collector_of_a_cluster_sends() -> Result<()> {
     let receiver = Webhook::listen().await?;
     let config = write_cluster_config(folder.path(), &receiver, &clickhouse)?;
     let start = async |name: &str, ago: Duration| {
-        Collector::start_earlier_with(&folder.path().join(name), ago, 1, &["--config", &config]).await
+        Collector::start_earlier(&folder.path().join(name), ago, &["--config", &config]).await
     };
     let both = async |ago: Duration| tokio::try_join!(start("one", ago), start("other", ago));
 

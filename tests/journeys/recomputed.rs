@@ -10,20 +10,21 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tests::{Collector, eventually};
+use tests::{ClockFile, Collector, eventually};
 
 use crate::Stage;
 use answers::check_all;
 use made_up::MadeUp;
 
-/// A collector whose clock passes a hundred minutes in a second, so that there are days and hours to tell apart.
+/// A collector whose clock moves six minutes on after each batch, so that there are hours to tell apart.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_figure_of_a_day_follows_from_its_reports() -> Result<()> {
     let data = tempfile::tempdir()?;
     let config = data.path().join("llm-rum.toml");
     std::fs::write(&config, SITES)?;
     let arguments = ["--config", config.to_str().unwrap_or_default()];
-    let collector = Collector::start_earlier_with(data.path(), DAY, PACE, &arguments).await?;
+    let clock = ClockFile::new(data.path(), DAY)?;
+    let collector = Collector::start_by_clock(data.path(), &clock, &arguments).await?;
     let mut made_up = MadeUp::new(20_261_122);
     let mut sent = 0;
     for batch in 0..BATCHES {
@@ -31,9 +32,13 @@ async fn every_figure_of_a_day_follows_from_its_reports() -> Result<()> {
         sent += reports.len();
         let site = ["one", "two", "three"][batch % 3];
         collector.send(site, json!({ "reports": reports }).to_string()).await?;
-        // What passes meanwhile is hours of the collector's.
-        tokio::time::sleep(BETWEEN).await;
+        clock.set(DAY.saturating_sub(BETWEEN * (batch as u32 + 1)))?;
+        if batch % BATCHES_OF_A_FLUSH == 0 {
+            all_received(&collector, sent).await?;
+        }
     }
+    // Open streams are idle for so long.
+    clock.set(DAY.saturating_sub(BETWEEN * BATCHES as u32 + IDLE))?;
     let reports = all_counted(&collector, sent).await?;
     let files = std::fs::read_dir(data.path().join("streams"))?.count();
     ensure!(files >= 3, "{files} files of streams are too few to test them");
@@ -56,6 +61,14 @@ async fn every_figure_of_streams_in_a_page_follows_from_reports() -> Result<()> 
     stage.browser.close().await
 }
 
+async fn all_received(collector: &Collector, sent: usize) -> Result<()> {
+    eventually("all reports to be stored", || async {
+        let books = collector.get("/v1/accounting").await.ok()?;
+        (books["reports"]["received"].as_u64()? as usize >= sent).then_some(())
+    })
+    .await
+}
+
 /// Every report, once so many streams have ended and are counted.
 async fn all_counted(collector: &Collector, sent: usize) -> Result<Vec<Value>> {
     eventually("all streams to be counted", || async {
@@ -68,7 +81,7 @@ async fn all_counted(collector: &Collector, sent: usize) -> Result<Vec<Value>> {
     reports.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// Minutes are kept for longer than the fast clock takes to be asked everything. Most streams are in files.
+/// Most streams are in files.
 const SITES: &str = r#"
 settle_after_seconds = 30
 
@@ -101,9 +114,10 @@ use_case = "batch_rag"
 "#;
 
 const DAY: Duration = Duration::from_secs(26 * 3600);
-const PACE: u32 = 6_000;
 const BATCHES: usize = 90;
-const BETWEEN: Duration = Duration::from_millis(60);
+const BETWEEN: Duration = Duration::from_secs(360);
+const BATCHES_OF_A_FLUSH: usize = 15;
+const IDLE: Duration = Duration::from_secs(3 * 3_600);
 
 const PAGE_STREAMS: usize = 120;
 

@@ -39,27 +39,13 @@ impl Collector {
         Self::from(command).await
     }
 
-    /// Starts one whose clock of the day is so long ago and goes so many times faster, by Debian's
-    /// `faketime`. Durations are measured as ever.
+    /// Starts one whose clock of the day is so long ago, by Debian's `faketime`. Durations are measured as ever.
     ///
     /// # Errors
     /// When `faketime` is not there, or it does not start.
-    pub async fn start_earlier(data: &Path, ago: Duration, pace: u32) -> Result<Self> {
-        Self::start_earlier_with(data, ago, pace, &[]).await
-    }
-
-    /// The same with more arguments.
-    ///
-    /// # Errors
-    /// When `faketime` is not there, or it does not start.
-    pub async fn start_earlier_with(
-        data: &Path,
-        ago: Duration,
-        pace: u32,
-        arguments: &[&str],
-    ) -> Result<Self> {
+    pub async fn start_earlier(data: &Path, ago: Duration, arguments: &[&str]) -> Result<Self> {
         let mut command = Self::command_in_the_past(data, arguments)?;
-        command.env("FAKETIME", format!("-{} x{pace}", ago.as_secs()));
+        command.env("FAKETIME", format!("-{}", ago.as_secs()));
         Self::from(command).await
     }
 
@@ -79,7 +65,7 @@ impl Collector {
             .args(arguments)
             .env("LD_PRELOAD", faketime()?)
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-            // In a day that passes within a second no stream may count as left because it takes three.
+            // Where a day passes at once, no stream may count as left because it takes three seconds.
             .env("LLM_RUM__SETTLE_AFTER_SECONDS", "7200")
             .env("LLM_RUM__DEDUPE__MINUTES", "1440");
         Ok(command)
