@@ -444,4 +444,6 @@ const MOST_TARGETS: usize = 1_000;
 const FORGET_AT_ONCE: usize = 512;
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
