@@ -20,7 +20,7 @@ use crate::http::client_ip::{ClientNetwork, Peer};
 use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
 use crate::http::rate_limit::{NetworkRateLimits, RetryAfter};
-use crate::http::request_origin::{check_same_origin, host, is_from_page};
+use crate::http::request_origin::{check_one_host, check_same_origin, host, is_from_page};
 use crate::http::session_cookie::{self, Shown};
 use crate::time;
 
@@ -60,6 +60,7 @@ impl AccessControl {
 
     /// The access of a request that may do what the scope names.
     pub(crate) fn admit(&self, scope: Scope, head: &Parts) -> Result<Access, ApiError> {
+        check_one_host(head)?;
         let access = self.access(head)?;
         access.check(scope)?;
         if !head.method.is_safe() && !access.is_by_program(head) {

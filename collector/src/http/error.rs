@@ -41,6 +41,8 @@ reasons! {
     BadBatch = "bad_batch", BAD_REQUEST;
     /// A report has a schema version that this collector does not know.
     UnknownVersion = "unknown_version", BAD_REQUEST;
+    /// The request names more than one host.
+    BadHost = "bad_host", BAD_REQUEST;
     /// The client disconnected before the body was complete.
     BodyCut = "body_cut", BAD_REQUEST;
     /// The body cannot be decompressed as its `Content-Encoding` says.
@@ -112,11 +114,12 @@ reasons! {
 
 impl Reason {
     /// Reasons for which the ingest endpoint can refuse a request.
-    pub(crate) const FRONT_DOOR: [Self; 22] = [
+    pub(crate) const FRONT_DOOR: [Self; 23] = [
         Self::BadJson,
         Self::BadField,
         Self::BadBatch,
         Self::UnknownVersion,
+        Self::BadHost,
         Self::BodyCut,
         Self::BadEncoding,
         Self::SenderGone,
@@ -138,7 +141,7 @@ impl Reason {
     ];
 
     /// Reasons for which a request for data can be refused access.
-    pub(crate) const ACCESS: [Self; 8] = [
+    pub(crate) const ACCESS: [Self; 9] = [
         Self::Unauthorized,
         Self::SessionEnded,
         Self::CrossOrigin,
@@ -147,6 +150,7 @@ impl Reason {
         Self::MissingScope,
         Self::SiteForbidden,
         Self::ForeignHost,
+        Self::BadHost,
     ];
 
     /// The operator configured this refusal: the site's `filters` exclude the client.

@@ -12,6 +12,14 @@ pub(crate) fn host(head: &Parts) -> Option<&str> {
     head.uri.authority().map(|authority| authority.as_str()).or_else(header)
 }
 
+/// Proxies differ in which of two hosts they go by.
+pub(crate) fn check_one_host(head: &Parts) -> Result<(), ApiError> {
+    if head.headers.get_all(HOST).iter().nth(1).is_none() {
+        return Ok(());
+    }
+    Err(ApiError::new(Reason::BadHost, "the request has more than one `Host` header"))
+}
+
 /// Prevents cross-site request forgery: a browser adds a cookie, or a proxy its user, to requests of any page.
 pub(crate) fn check_same_origin(head: &Parts) -> Result<(), ApiError> {
     let is_same = match text(head, &SEC_FETCH_SITE) {

@@ -22,6 +22,7 @@ use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
 use crate::http::rate_limit::RetryAfter;
 use crate::http::recent_refusals::Sender;
+use crate::http::request_origin::check_one_host;
 use crate::ingest::body::{self, BodyEncoding, BodyLimits};
 use crate::ingest::site::IngestSite;
 use crate::ingest::state::IngestState;
@@ -136,6 +137,7 @@ fn check_head<'a>(
 ) -> Result<(&'a IngestSite, Option<ClientNetwork>, BodyEncoding), ApiError> {
     let network = check_network(state, head)?;
     state.check_memory()?;
+    check_one_host(head)?;
     let open = site?;
     check_origin(&open.site, &head.headers)?;
     open.site.filters.check(&head.headers)?;

@@ -37,7 +37,7 @@ fn broken_heads_are_refused() {
             format!("{line}\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\n{{}}"),
             Refused(400, "bad_field"),
         ),
-        Case::new("two hosts", beacon("host: evil.example\r\n", good(61)), Accepted),
+        Case::new("two hosts", beacon("host: evil.example\r\n", good(61)), Refused(400, "bad_host")),
         Case::new(
             "an upgrade to another protocol",
             beacon("connection: upgrade\r\nupgrade: websocket\r\n", good(62)),
@@ -255,6 +255,11 @@ fn paths_and_queries_lead_nowhere_else() {
             "ingest accounting by a foreign name",
             "GET /v1/accounting HTTP/1.1\r\nhost: evil.example\r\n\r\n",
             Elsewhere(403, "foreign_host"),
+        ),
+        Case::new(
+            "two hosts for a query",
+            "GET /v1/accounting HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n",
+            Elsewhere(400, "bad_host"),
         ),
     ]);
     target.withstands(&cases);
