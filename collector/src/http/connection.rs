@@ -1,17 +1,20 @@
 //! Limits of a connection: connections per client network, and a timeout for writes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::io::AsyncWrite;
+use tokio::sync::Notify;
 use tokio_io_timeout::TimeoutWriter;
 
 use crate::http::client_ip::{ClientNetwork, Peer};
 
 /// Limits of open connections, for each client network and together. The last eighth is kept for networks without a
-/// connection. A part of it is kept for this machine and for proxies, so that no flood silences health checks.
+/// connection. A part of it is kept for this machine and for proxies, so that no flood silences health checks. Beyond
+/// these limits a new connection takes the place of an idle one.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
     open: Mutex<OpenConnections>,
@@ -24,6 +27,34 @@ pub(crate) struct ConnectionLimits {
 struct OpenConnections {
     all: usize,
     by_network: HashMap<ClientNetwork, usize>,
+    /// Connections of client networks, about in the order of their last requests.
+    by_use: VecDeque<UsedConnection>,
+}
+
+/// A connection when it was last looked at.
+#[derive(Debug)]
+struct UsedConnection {
+    activity: Weak<Activity>,
+    used_ms: u64,
+}
+
+/// When a connection was last used, and whether it is to end.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    used_ms: AtomicU64,
+    close: Notify,
+}
+
+impl Activity {
+    /// A request begins.
+    pub(crate) fn touch(&self, now: Duration) {
+        self.used_ms.store(now.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Completes when the connection is to end after its current response.
+    pub(crate) async fn told_to_close(&self) {
+        self.close.notified().await;
+    }
 }
 
 /// A connection's share of its network's limit, released when dropped.
@@ -31,6 +62,7 @@ struct OpenConnections {
 pub(crate) struct ConnectionPermit {
     shares: Arc<ConnectionLimits>,
     network: Option<ClientNetwork>,
+    pub(crate) activity: Arc<Activity>,
 }
 
 impl ConnectionLimits {
@@ -40,23 +72,59 @@ impl ConnectionLimits {
 
     /// `None` if a limit is reached. This machine and proxies have none but the number of all connections, for which the
     /// caller waits.
-    pub(crate) fn take(self: &Arc<Self>, peer: Peer) -> Option<ConnectionPermit> {
+    pub(crate) fn take(self: &Arc<Self>, peer: Peer, now: Duration) -> Option<ConnectionPermit> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let activity = Arc::new(Activity::default());
+        activity.touch(now);
         let network = match peer {
             Peer::Own | Peer::Proxy => None,
             Peer::Client(network) => {
                 let all = open.all;
                 let count = open.by_network.get(&network).copied().unwrap_or_default();
                 let reserved = if count == 0 { self.most / OWN_RESERVE } else { self.most / NEW_RESERVE };
-                if count >= self.most_of_network || all >= self.most - reserved {
+                let is_full = all >= self.most - reserved;
+                let has_room = all < self.most - self.most / OWN_RESERVE;
+                if count >= self.most_of_network || is_full && !(has_room && open.close_idle(now)) {
                     return None;
                 }
                 open.by_network.insert(network, count + 1);
+                let used_ms = activity.used_ms.load(Ordering::Relaxed);
+                open.by_use.push_back(UsedConnection { activity: Arc::downgrade(&activity), used_ms });
                 Some(network)
             }
         };
         open.all += 1;
-        Some(ConnectionPermit { shares: self.clone(), network })
+        Some(ConnectionPermit { shares: self.clone(), network, activity })
+    }
+}
+
+impl OpenConnections {
+    /// Tells the connection that has been idle for longest to end, if one is idle. It has its place until then.
+    fn close_idle(&mut self, now: Duration) -> bool {
+        let now_ms = now.as_millis() as u64;
+        for _ in 0..self.by_use.len() {
+            let Some(oldest) = self.by_use.pop_front() else { return false };
+            let Some(activity) = oldest.activity.upgrade() else { continue };
+            let used_ms = activity.used_ms.load(Ordering::Relaxed);
+            if used_ms > oldest.used_ms {
+                // It was used since, and waits again behind the others.
+                self.by_use.push_back(UsedConnection { used_ms, ..oldest });
+            } else if used_ms + IDLE_MS <= now_ms {
+                activity.close.notify_one();
+                return true;
+            } else {
+                self.by_use.push_front(oldest);
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Drops what is left of connections that have ended, before that is more than the open ones.
+    fn forget_ended(&mut self) {
+        if self.by_use.len() > 2 * self.all + FEW {
+            self.by_use.retain(|used| used.activity.strong_count() > 0);
+        }
     }
 }
 
@@ -64,11 +132,16 @@ impl ConnectionLimits {
 const NEW_RESERVE: usize = 8;
 /// One connection in this many is for this machine and for proxies.
 const OWN_RESERVE: usize = 64;
+/// A browser sends its next request on the same connection within this time.
+const IDLE_MS: u64 = 1_000;
+/// So many ended connections cost nothing.
+const FEW: usize = 64;
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.shares.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.all -= 1;
+        open.forget_ended();
         let Some(network) = self.network else { return };
         if let Some(count) = open.by_network.get_mut(&network) {
             *count -= 1;
@@ -91,6 +164,7 @@ pub(crate) fn with_write_timeout<S: AsyncWrite>(stream: S, timeout: Duration) ->
 mod tests {
     use std::io;
 
+    use futures_util::FutureExt;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::{Instant, sleep};
 
@@ -100,16 +174,18 @@ mod tests {
         Peer::of(address.parse().unwrap(), &[])
     }
 
+    const START: Duration = Duration::ZERO;
+
     #[test]
     fn a_network_gets_its_share_and_gives_it_back() {
         let shares = Arc::new(ConnectionLimits::new(100, 2));
-        let held = [shares.take(client("192.0.2.1")), shares.take(client("192.0.2.2"))];
+        let held = [shares.take(client("192.0.2.1"), START), shares.take(client("192.0.2.2"), START)];
         assert!(held.iter().all(Option::is_some));
-        assert!(shares.take(client("192.0.2.3")).is_none());
-        let other = shares.take(client("198.51.100.1"));
-        assert!(other.is_some() && shares.take(client("127.0.0.1")).is_some());
+        assert!(shares.take(client("192.0.2.3"), START).is_none());
+        let other = shares.take(client("198.51.100.1"), START);
+        assert!(other.is_some() && shares.take(client("127.0.0.1"), START).is_some());
         drop(held);
-        assert!(shares.take(client("192.0.2.3")).is_some());
+        assert!(shares.take(client("192.0.2.3"), START).is_some());
         drop(other);
         let open = shares.open.lock().unwrap();
         assert!(open.all == 0 && open.by_network.is_empty(), "nothing is kept of who has gone");
@@ -120,7 +196,7 @@ mod tests {
         let shares = Arc::new(ConnectionLimits::new(64, 16));
         let mut held = Vec::new();
         let mut open = |address: String| {
-            let taken = shares.take(client(&address));
+            let taken = shares.take(client(&address), START);
             let is_open = taken.is_some();
             held.extend(taken);
             usize::from(is_open)
@@ -131,6 +207,31 @@ mod tests {
         assert_eq!(many, 7, "of networks without a connection");
         assert_eq!(open("203.0.113.1".to_owned()), 0);
         assert_eq!(open("127.0.0.1".to_owned()), 1);
+    }
+
+    #[test]
+    fn an_idle_connection_makes_room_for_a_new_one() {
+        let shares = Arc::new(ConnectionLimits::new(64, 64));
+        let at = Duration::from_millis;
+        let is_closed = |permit: &ConnectionPermit| permit.activity.told_to_close().now_or_never().is_some();
+        let mut held: Vec<_> =
+            (0..56).map(|n| shares.take(client("192.0.2.1"), at(n)).expect("there is room")).collect();
+        held[0].activity.touch(at(100));
+        assert!(shares.take(client("192.0.2.1"), at(900)).is_none(), "none is idle for long");
+        let new = shares.take(client("192.0.2.1"), at(1_050)).expect("one is idle");
+        assert!(!is_closed(&held[0]) && is_closed(&held[1]) && !is_closed(&held[2]), "the longest");
+        drop(held.remove(1));
+        held.push(new);
+        // None of a proxy is closed, and the part of this machine stays.
+        let mut more = Vec::new();
+        while let Some(permit) = shares.take(client("192.0.2.1"), at(9_000)) {
+            more.push(permit);
+        }
+        assert_eq!((held.len() + more.len(), more.len()), (63, 7));
+        assert!(shares.take(client("127.0.0.1"), at(9_000)).is_some());
+        drop((held, more));
+        let open = shares.open.lock().unwrap();
+        assert!(open.all == 0 && open.by_use.len() <= FEW);
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,10 +9,9 @@ use std::time::Duration;
 use axum::http::Request;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tower::ServiceExt;
 
@@ -20,6 +19,7 @@ use crate::http::client_ip::Peer;
 use crate::http::connection::{ConnectionLimits, with_write_timeout};
 use crate::server::router::app;
 use crate::server::state::AppState;
+use crate::time;
 
 /// Serves until `stop` completes, then lets running requests finish within `drain_for`. Returns `false` if
 /// some did not finish: they end with the runtime.
@@ -37,7 +37,8 @@ pub async fn serve(
         .max_buf_size(READ_BUFFER_BYTES);
     let answer_within = Duration::from_secs(limits.answer_seconds.into());
     let app = app(state.clone());
-    let open = GracefulShutdown::new();
+    // Each connection has a receiver until it ends.
+    let (ending, open) = watch::channel(());
     let permits = Arc::new(Semaphore::new(limits.connections));
     let shares = Arc::new(ConnectionLimits::new(limits.connections, limits.network_connections));
     let mut stop = pin!(stop);
@@ -51,21 +52,35 @@ pub async fn serve(
             () = &mut stop => break,
         };
         let peer = Peer::of(address.ip(), &limits.proxies);
-        let Some(share) = shares.take(peer) else {
+        let Some(share) = shares.take(peer, time::steady()) else {
             state.counters().connection_refused();
             continue;
         };
-        let service = TowerToHyperService::new(app.clone().map_request(move |request| with(peer, request)));
+        let activity = share.activity.clone();
+        let service = TowerToHyperService::new(app.clone().map_request(move |request| {
+            activity.touch(time::steady());
+            with(peer, request)
+        }));
         let stream = TokioIo::new(with_write_timeout(stream, answer_within));
-        let connection = open.watch(http.serve_connection(stream, service));
+        let connection = http.serve_connection(stream, service);
+        let mut ending = open.clone();
         tokio::spawn(async move {
-            // A client's protocol error concerns only its connection.
+            let mut connection = pin!(connection);
+            tokio::select! {
+                // A client's protocol error concerns only its connection.
+                _ended = connection.as_mut() => return drop((permit, share)),
+                _ = ending.changed() => {}
+                () = share.activity.told_to_close() => {}
+            }
+            // What is being answered is answered to its end.
+            connection.as_mut().graceful_shutdown();
             let _ended = connection.await;
-            drop((permit, share));
+            drop((permit, share, ending));
         });
     }
-    drop(listener);
-    timeout(drain_for, open.shutdown()).await.is_ok()
+    drop((listener, open));
+    let _none_is_open = ending.send(());
+    timeout(drain_for, ending.closed()).await.is_ok()
 }
 
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
