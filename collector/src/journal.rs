@@ -72,6 +72,7 @@ impl Journal {
         found.log();
         damage.unreadable += found.damaged;
         damage.torn += u64::from(found.torn_bytes > 0);
+        damage.missing += u64::from(found.missing_bytes > 0);
         let sync = config.journal.sync;
         let log = SegmentWriter::resume(segments.clone(), found.end)?;
         let queue = GroupQueue::new(&config.ingest);
@@ -215,6 +216,13 @@ impl recovery::Recovered {
             let Self { damaged, damaged_bytes, .. } = self;
             error!(
                 "The journal is damaged in {damaged} places ({damaged_bytes} bytes), which are skipped and counted"
+            );
+        }
+        if self.missing_bytes > 0 {
+            error!(
+                "The journal lacks its last {} bytes, which are counted: somebody emptied, cut or removed a file of it. \
+                 Streams in them are in the statistics, but cannot be listed or revised; what was not counted yet is lost",
+                self.missing_bytes
             );
         }
         if self.torn_bytes > 0 {

@@ -284,7 +284,7 @@ impl Counts {
         // The number of lost reports is unknown: each damaged range counts as one received report.
         self.handled[ReportResult::Unreadable as usize] += damage.unreadable;
         self.accepted.reports += damage.unreadable;
-        for (kind, count) in REPAIRS.into_iter().zip([damage.torn, damage.unreadable]) {
+        for (kind, count) in REPAIRS.into_iter().zip([damage.torn, damage.unreadable, damage.missing]) {
             self.add(Kind::Repair, "", kind, count);
         }
     }
@@ -427,9 +427,9 @@ pub(crate) const ACCEPTED: &str = "accepted";
 /// Streams that a peer counts and that are in the cumulative statistics here.
 pub(crate) const IN_CUMULATIVE: &str = "in_cumulative";
 
-/// Losses in a journal: the end that was being written and never answered, a damaged range, the last report of an open
-/// stream, and a stream that is counted but in no file of streams.
-pub(crate) const REPAIRS: [&str; 4] = ["torn_end", "damaged", LOST_STREAM, NO_ROW];
+/// Losses in a journal: the end that was being written and never answered, a damaged range, an end that was counted and
+/// is no longer there, the last report of an open stream, and a stream that is counted but in no file of streams.
+pub(crate) const REPAIRS: [&str; 5] = ["torn_end", "damaged", "missing_end", LOST_STREAM, NO_ROW];
 pub(crate) const LOST_STREAM: &str = "lost_stream";
 const NO_ROW: &str = "no_row";
 

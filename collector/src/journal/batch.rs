@@ -84,6 +84,8 @@ pub(crate) struct Damage {
     pub(crate) unreadable: u64,
     /// Incomplete writes at the end of the journal, from when the process or the machine died.
     pub(crate) torn: u64,
+    /// Ends that were counted and are no longer there.
+    pub(crate) missing: u64,
 }
 
 impl Batch {

@@ -17,6 +17,8 @@ pub(super) struct Recovered {
     /// Ranges that were written completely and are damaged now, or that the disk cannot read.
     pub(super) damaged: u64,
     pub(super) damaged_bytes: u64,
+    /// Bytes before the begin that are counted, and that the files no longer hold: somebody emptied, cut or removed them.
+    pub(super) missing_bytes: u64,
 }
 
 /// Calls `each` for every intact frame from `from` on, with its position, its payload and the position after
@@ -45,6 +47,8 @@ pub(super) fn replay<E: From<io::Error>>(
         }
         recovered.end = recovered.end.max(segment.base + end.min(bytes.len()) as u64);
     }
+    let newest = files.last().map(|newest| Ok::<_, io::Error>(newest.base + newest.file.metadata()?.len()));
+    recovered.missing_bytes = from.saturating_sub(newest.transpose()?.unwrap_or(0));
     Ok(recovered)
 }
 

@@ -107,6 +107,22 @@ fn any_flipped_byte_loses_one_frame_and_is_counted() {
 }
 
 #[test]
+fn an_end_that_was_counted_and_is_gone_is_told() {
+    let fixture = Fixture::of(3);
+    let [first, end] = [fixture.ends[1], fixture.ends[3]];
+    let file = OpenOptions::new().write(true).open(&fixture.files()[0]).unwrap();
+    assert_eq!(fixture.replayed(end).1.missing_bytes, 0);
+    for cut in [first, 0] {
+        file.set_len(cut).unwrap();
+        let (_, found) = fixture.replayed(end);
+        assert_eq!((found.end, found.missing_bytes), (end, end - cut), "no position is given out twice");
+    }
+    fs::remove_file(&fixture.files()[0]).unwrap();
+    let (_, found) = fixture.replayed(end);
+    assert_eq!((found.end, found.missing_bytes), (end, end));
+}
+
+#[test]
 fn frames_written_after_a_cut_are_replayed() {
     let fixture = Fixture::of(3);
     fixture.change(fixture.ends[2] + 20, |byte| !byte);
