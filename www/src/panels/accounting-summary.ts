@@ -103,8 +103,8 @@ const RESULT_MEANINGS: Record<string, string> = {
   revised: "update of an existing stream",
   duplicate: "received twice, counted once",
   stale: "outdated, ignored",
-  late: "too late to replace the revision already counted",
-  other_site: "id of a stream of another site, ignored",
+  late: "too late to replace the counted one",
+  other_site: "stream of another site, ignored",
   unreadable: "damaged in the journal",
   deleted: "new stream, deleted since",
 };
