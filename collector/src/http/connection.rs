@@ -51,6 +51,11 @@ impl Activity {
         self.used_ms.store(now.as_millis() as u64, Ordering::Relaxed);
     }
 
+    /// The connection is to end after its current response.
+    pub(crate) fn close(&self) {
+        self.close.notify_one();
+    }
+
     /// Completes when the connection is to end after its current response.
     pub(crate) async fn told_to_close(&self) {
         self.close.notified().await;
@@ -110,7 +115,7 @@ impl OpenConnections {
                 // It was used since, and waits again behind the others.
                 self.by_use.push_back(UsedConnection { used_ms, ..oldest });
             } else if used_ms + IDLE_MS <= now_ms {
-                activity.close.notify_one();
+                activity.close();
                 return true;
             } else {
                 self.by_use.push_front(oldest);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::http::Request;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -16,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use tower::ServiceExt;
 
 use crate::http::client_ip::Peer;
-use crate::http::connection::{ConnectionLimits, with_write_timeout};
+use crate::http::connection::{Activity, ConnectionLimits, with_write_timeout};
 use crate::server::router::app;
 use crate::server::state::AppState;
 use crate::time;
@@ -65,22 +66,30 @@ pub async fn serve(
         let connection = http.serve_connection(stream, service);
         let mut ending = open.clone();
         tokio::spawn(async move {
-            let mut connection = pin!(connection);
-            tokio::select! {
-                // A client's protocol error concerns only its connection.
-                _ended = connection.as_mut() => return drop((permit, share)),
-                _ = ending.changed() => {}
-                () = share.activity.told_to_close() => {}
-            }
-            // What is being answered is answered to its end.
-            connection.as_mut().graceful_shutdown();
-            let _ended = connection.await;
+            serve_one(connection, &share.activity, &mut ending).await;
             drop((permit, share, ending));
         });
     }
     drop((listener, open));
     let _none_is_open = ending.send(());
     timeout(drain_for, ending.closed()).await.is_ok()
+}
+
+/// Serves a connection until it ends or is told to. What is being answered then is answered to its end.
+async fn serve_one(
+    connection: impl GracefulConnection,
+    activity: &Activity,
+    ending: &mut watch::Receiver<()>,
+) {
+    let mut connection = pin!(connection);
+    tokio::select! {
+        // A client's protocol error concerns only its connection.
+        _ended = connection.as_mut() => return,
+        _ = ending.changed() => {}
+        () = activity.told_to_close() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ended = connection.await;
 }
 
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
@@ -112,3 +121,60 @@ const MOST_HEADERS: usize = 64;
 /// Buffer per connection. A request head can be up to twice as long, because the last read may fill the
 /// buffer again. A body is read in parts of this size.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::LazyLock;
+
+    use axum::body::Body;
+    use axum::http::Response;
+    use hyper::service::service_fn;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    static ASKED: LazyLock<Notify> = LazyLock::new(Notify::new);
+    static ANSWERS: LazyLock<Notify> = LazyLock::new(Notify::new);
+
+    /// A connection whose server answers once it is let.
+    fn connected() -> (DuplexStream, Arc<Activity>, watch::Sender<()>) {
+        let (client, server) = duplex(1_000);
+        let activity = Arc::new(Activity::default());
+        let (ending, mut open) = watch::channel(());
+        let answer = service_fn(|_| async {
+            ASKED.notify_one();
+            ANSWERS.notified().await;
+            Ok::<_, Infallible>(Response::new(Body::from("whole")))
+        });
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(server), answer);
+        let told = activity.clone();
+        tokio::spawn(async move { serve_one(connection, &told, &mut open).await });
+        (client, activity, ending)
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_ends_when_told() {
+        let (mut client, activity, _ending) = connected();
+        activity.close();
+        assert_eq!(client.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_busy_connection_answers_before_it_ends() {
+        let tells: [fn(&Activity, &watch::Sender<()>); 2] =
+            [|activity, _| activity.close(), |_, ending| ending.send(()).expect("it is open")];
+        for tell in tells {
+            let (mut client, activity, ending) = connected();
+            client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+            ASKED.notified().await;
+            tell(&activity, &ending);
+            tokio::task::yield_now().await;
+            ANSWERS.notify_one();
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).await.unwrap();
+            assert!(answer.ends_with(b"whole"), "{}", String::from_utf8_lossy(&answer));
+        }
+    }
+}
