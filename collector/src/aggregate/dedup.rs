@@ -171,7 +171,8 @@ impl StreamRegistry {
 
     /// Position in the journal from which on reports may be read. `None` if the registry is empty.
     pub(crate) fn needs_from(&self) -> Option<u64> {
-        let behind = self.behind.iter().filter_map(|seq| self.at(*seq));
+        let behind =
+            self.behind.iter().filter_map(|seq| self.at(*seq)).filter(|stream| !stream.owned_by_peer());
         self.revisions.get(0).copied().into_iter().chain(behind).map(|stream| stream.at.position).min()
     }
 
