@@ -220,7 +220,7 @@ impl recovery::Recovered {
         }
         if self.missing_bytes > 0 {
             error!(
-                "The journal lacks its last {} bytes, which are counted: somebody emptied, cut or removed a file of it. \
+                "The journal lacks {} bytes that were counted: one of its files was emptied, cut or removed. \
                  Streams in them are in the statistics, but cannot be listed or revised; what was not counted yet is lost",
                 self.missing_bytes
             );

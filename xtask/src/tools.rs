@@ -55,7 +55,7 @@ pub(crate) fn browsers(root: &Path) -> Result<()> {
     geckodriver(root)
 }
 
-/// What of it Debian has packages of.
+/// The programs among them that are Debian packages.
 pub(crate) fn browser_programs() -> Result<()> {
     programs(&[CHROMIUM, CHROMEDRIVER, FIREFOX, WEBKIT_DRIVER, XVFB])
 }

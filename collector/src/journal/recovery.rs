@@ -17,7 +17,7 @@ pub(super) struct Recovered {
     /// Ranges that were written completely and are damaged now, or that the disk cannot read.
     pub(super) damaged: u64,
     pub(super) damaged_bytes: u64,
-    /// Bytes before the begin that are counted, and that the files no longer hold: somebody emptied, cut or removed them.
+    /// Bytes before the begin that the files no longer hold: a file was emptied, cut or removed.
     pub(super) missing_bytes: u64,
 }
 

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use beacon::Outcome;
 
+use super::tests::Past;
 use super::*;
 use crate::aggregate::internal_metrics::{CountKey, Kind};
 use crate::aggregate::row_file::RowBatch;
@@ -65,8 +66,7 @@ struct Disk {
     journal: Vec<(StreamReport, StreamId, i64)>,
     /// The journal before this position is deleted.
     journal_from: u64,
-    windows: HashMap<WindowKey, Vec<u8>>,
-    cumulative: HashMap<CumulativeKey, Vec<u8>>,
+    sums: Past,
     counts: BTreeMap<CountKey, u64>,
     series: BTreeMap<SeriesId, (Series, i64)>,
     streams: BTreeMap<SeqNo, Stream>,
@@ -80,14 +80,11 @@ impl StoredState for Disk {
     type Error = Box<dyn std::error::Error>;
 
     fn window(&self, at: WindowKey) -> Result<Window, Self::Error> {
-        let bytes = self.windows.get(&at);
-        let stats = bytes.map_or_else(|| Ok(WindowStats::default()), |bytes| WindowStats::decode(bytes))?;
-        Ok(Window { stats, before: None })
+        self.sums.window(at)
     }
 
     fn total(&self, key: CumulativeKey) -> Result<CumulativeStats, Self::Error> {
-        let bytes = self.cumulative.get(&key);
-        Ok(bytes.map_or_else(|| Ok(CumulativeStats::default()), |bytes| CumulativeStats::decode(bytes))?)
+        self.sums.total(key)
     }
 
     fn report(&self, at: RecordLocation) -> Result<Option<StreamReport>, Self::Error> {
@@ -128,8 +125,8 @@ impl Disk {
         for (id, day) in &changes.series_days {
             self.series.get_mut(id).expect("its series is stored").1 = *day;
         }
-        self.windows.extend(changes.windows.iter().map(|(key, window)| (*key, window.stats.encode())));
-        self.cumulative.extend(changes.cumulative.iter_mut().map(|(key, total)| (*key, total.encode())));
+        self.sums.windows.extend(changes.windows.iter().map(|(key, window)| (*key, window.stats.encode())));
+        self.sums.cumulative.extend(changes.cumulative.iter_mut().map(|(key, total)| (*key, total.encode())));
         self.counts.extend(changes.counts.iter().map(|(key, count)| ((*key).clone(), *count)));
         let revisions: Vec<_> = changes.revisions.each().collect();
         self.streams.extend(revisions.iter().copied());
@@ -148,7 +145,7 @@ impl Disk {
 
     fn outcomes(&self) -> BTreeMap<&'static str, u64> {
         let mut all = BTreeMap::new();
-        for window in self.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap()) {
+        for window in self.sums.windows.values().map(|bytes| WindowStats::decode(bytes).unwrap()) {
             for (outcome, streams) in window.outcomes().filter(|(_, streams)| *streams > 0) {
                 *all.entry(outcome.as_str()).or_default() += streams;
             }
@@ -228,7 +225,7 @@ impl Machine {
 
     fn requests(&self) -> u64 {
         let requests = |bytes: &Vec<u8>| CumulativeStats::decode(bytes).unwrap().requests();
-        self.disk.cumulative.values().map(requests).sum()
+        self.disk.sums.cumulative.values().map(requests).sum()
     }
 
     fn count_of(&self, kind: Kind, word: &str) -> u64 {

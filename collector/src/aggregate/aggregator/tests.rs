@@ -19,9 +19,9 @@ fn journaled(id: u128, report: StreamReport, at: RecordLocation) -> JournaledRep
 
 /// Replaces the store and the journal.
 #[derive(Default)]
-struct Past {
-    windows: HashMap<WindowKey, Vec<u8>>,
-    cumulative: HashMap<CumulativeKey, Vec<u8>>,
+pub(super) struct Past {
+    pub(super) windows: HashMap<WindowKey, Vec<u8>>,
+    pub(super) cumulative: HashMap<CumulativeKey, Vec<u8>>,
     reports: HashMap<u64, StreamReport>,
 }
 
