@@ -221,7 +221,7 @@ impl recovery::Recovered {
         if self.missing_bytes > 0 {
             error!(
                 "The journal lacks {} bytes that were counted: one of its files was emptied, cut or removed. \
-                 Streams in them are in the statistics, but cannot be listed or revised; what was not counted yet is lost",
+                 Their streams stay in the statistics but cannot be listed or revised; what was not counted is lost",
                 self.missing_bytes
             );
         }
