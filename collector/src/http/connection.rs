@@ -31,7 +31,7 @@ struct OpenConnections {
     by_use: VecDeque<UsedConnection>,
 }
 
-/// A connection when it was last looked at.
+/// A place in the queue, with the last use of the connection as it was then.
 #[derive(Debug)]
 struct UsedConnection {
     activity: Weak<Activity>,
@@ -87,9 +87,14 @@ impl ConnectionLimits {
                 let all = open.all;
                 let count = open.by_network.get(&network).copied().unwrap_or_default();
                 let reserved = if count == 0 { self.most / OWN_RESERVE } else { self.most / NEW_RESERVE };
+                if count >= self.most_of_network {
+                    return None;
+                }
                 let is_full = all >= self.most - reserved;
+                let makes_room = is_full && open.close_idle(now);
+                // The idle one has its place until it has ended.
                 let has_room = all < self.most - self.most / OWN_RESERVE;
-                if count >= self.most_of_network || is_full && !(has_room && open.close_idle(now)) {
+                if is_full && !(makes_room && has_room) {
                     return None;
                 }
                 open.by_network.insert(network, count + 1);
@@ -104,7 +109,7 @@ impl ConnectionLimits {
 }
 
 impl OpenConnections {
-    /// Tells the connection that has been idle for longest to end, if one is idle. It has its place until then.
+    /// Tells the connection that has been idle for longest to end. `false` if none is idle.
     fn close_idle(&mut self, now: Duration) -> bool {
         let now_ms = now.as_millis() as u64;
         for _ in 0..self.by_use.len() {
@@ -125,7 +130,7 @@ impl OpenConnections {
         false
     }
 
-    /// Drops what is left of connections that have ended, before that is more than the open ones.
+    /// Removes places of connections that have ended, once they outnumber the open ones.
     fn forget_ended(&mut self) {
         if self.by_use.len() > 2 * self.all + FEW {
             self.by_use.retain(|used| used.activity.strong_count() > 0);
@@ -137,9 +142,9 @@ impl OpenConnections {
 const NEW_RESERVE: usize = 8;
 /// One connection in this many is for this machine and for proxies.
 const OWN_RESERVE: usize = 64;
-/// A browser sends its next request on the same connection within this time.
+/// A connection is idle if its last request began so long ago.
 const IDLE_MS: u64 = 1_000;
-/// So many ended connections cost nothing.
+/// So many places of ended connections stay in any case.
 const FEW: usize = 64;
 
 impl Drop for ConnectionPermit {
@@ -227,12 +232,19 @@ mod tests {
         assert!(!is_closed(&held[0]) && is_closed(&held[1]) && !is_closed(&held[2]), "the longest");
         drop(held.remove(1));
         held.push(new);
-        // None of a proxy is closed, and the part of this machine stays.
+        // This machine keeps its part.
         let mut more = Vec::new();
         while let Some(permit) = shares.take(client("192.0.2.1"), at(9_000)) {
             more.push(permit);
         }
         assert_eq!((held.len() + more.len(), more.len()), (63, 7));
+        assert!(
+            shares.take(client("198.51.100.1"), at(9_000)).is_none(),
+            "one was told to end, and has not ended"
+        );
+        more.retain(|permit| !is_closed(permit));
+        held.retain(|permit| !is_closed(permit));
+        assert!(shares.take(client("198.51.100.1"), at(9_000)).is_some(), "of the places of idle ones");
         assert!(shares.take(client("127.0.0.1"), at(9_000)).is_some());
         drop((held, more));
         let open = shares.open.lock().unwrap();

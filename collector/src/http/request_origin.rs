@@ -12,7 +12,7 @@ pub(crate) fn host(head: &Parts) -> Option<&str> {
     head.uri.authority().map(|authority| authority.as_str()).or_else(header)
 }
 
-/// Proxies differ in which of two hosts they go by.
+/// Refuses a request with two `Host` headers: a proxy in front may go by the other one.
 pub(crate) fn check_one_host(head: &Parts) -> Result<(), ApiError> {
     if head.headers.get_all(HOST).iter().nth(1).is_none() {
         return Ok(());

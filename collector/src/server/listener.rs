@@ -75,7 +75,7 @@ pub async fn serve(
     timeout(drain_for, ending.closed()).await.is_ok()
 }
 
-/// Serves a connection until it ends or is told to. What is being answered then is answered to its end.
+/// Serves a connection until it ends or is told to end, then only completes the response under way.
 async fn serve_one(
     connection: impl GracefulConnection,
     activity: &Activity,
@@ -125,7 +125,6 @@ const READ_BUFFER_BYTES: usize = 16 * 1024;
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::sync::LazyLock;
 
     use axum::body::Body;
     use axum::http::Response;
@@ -135,17 +134,19 @@ mod tests {
 
     use super::*;
 
-    static ASKED: LazyLock<Notify> = LazyLock::new(Notify::new);
-    static ANSWERS: LazyLock<Notify> = LazyLock::new(Notify::new);
+    /// The server has a request.
+    static ASKED: Notify = Notify::const_new();
+    /// The server may respond.
+    static MAY_ANSWER: Notify = Notify::const_new();
 
-    /// A connection whose server answers once it is let.
+    /// A connection to a server that waits before it responds.
     fn connected() -> (DuplexStream, Arc<Activity>, watch::Sender<()>) {
         let (client, server) = duplex(1_000);
         let activity = Arc::new(Activity::default());
         let (ending, mut open) = watch::channel(());
         let answer = service_fn(|_| async {
             ASKED.notify_one();
-            ANSWERS.notified().await;
+            MAY_ANSWER.notified().await;
             Ok::<_, Infallible>(Response::new(Body::from("whole")))
         });
         let connection = http1::Builder::new().serve_connection(TokioIo::new(server), answer);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_busy_connection_answers_before_it_ends() {
+    async fn a_response_under_way_completes_before_the_end() {
         let tells: [fn(&Activity, &watch::Sender<()>); 2] =
             [|activity, _| activity.close(), |_, ending| ending.send(()).expect("it is open")];
         for tell in tells {
@@ -171,7 +172,7 @@ mod tests {
             ASKED.notified().await;
             tell(&activity, &ending);
             tokio::task::yield_now().await;
-            ANSWERS.notify_one();
+            MAY_ANSWER.notify_one();
             let mut answer = Vec::new();
             client.read_to_end(&mut answer).await.unwrap();
             assert!(answer.ends_with(b"whole"), "{}", String::from_utf8_lossy(&answer));
