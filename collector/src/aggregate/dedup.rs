@@ -21,8 +21,8 @@ use ring_buffer::RingBuffer;
 /// Number of a revision, in order of arrival.
 pub(crate) type SeqNo = u64;
 
-/// Who sends the reports of a stream: a hash of site and network. The default stands for all that are not known, as at a
-/// start.
+/// Who sends the reports of a stream: a hash of its site and the client's network. The default stands for all unknown
+/// senders, such as those of streams that the store restores.
 pub(crate) type Sender = u64;
 
 /// One revision of one stream, in its current state.
@@ -88,7 +88,7 @@ impl RegistryLimits {
     }
 }
 
-/// An open stream.
+/// What is known of a stream while it is open.
 struct OpenStream {
     /// When its first report arrived. After a restart, when the latest did.
     since_ms: i64,
@@ -114,13 +114,13 @@ pub(crate) struct StreamRegistry {
     open_streams: HashMap<StreamId, OpenStream>,
     /// Number of open streams of each sender that has any.
     open_of_sender: HashMap<Sender, usize>,
-    /// Revisions whose reports are before those of an earlier revision, oldest first: an open stream is
-    /// [renewed](Self::renew_or_release).
-    behind: VecDeque<SeqNo>,
-    /// Position of the last report in the journal.
+    /// Revisions whose report is earlier in the journal than that of a revision before them, in order of their numbers:
+    /// renewed ones, and those that a peer owns.
+    out_of_order: VecDeque<SeqNo>,
+    /// The latest position in the journal of any revision's report.
     last_position: u64,
-    /// The latest arrival of a forgotten revision.
-    forgotten_ms: Option<i64>,
+    /// The latest arrival of an evicted revision. `None` if none was evicted since the start.
+    evicted_ms: Option<i64>,
 }
 
 impl StreamRegistry {
@@ -141,9 +141,9 @@ impl StreamRegistry {
             open: VecDeque::new(),
             open_streams: HashMap::new(),
             open_of_sender: HashMap::new(),
-            behind: VecDeque::new(),
+            out_of_order: VecDeque::new(),
             last_position: 0,
-            forgotten_ms: None,
+            evicted_ms: None,
         };
         for (seq, stream) in stored {
             while streams.next() < seq {
@@ -171,9 +171,9 @@ impl StreamRegistry {
 
     /// Position in the journal from which on reports may be read. `None` if the registry is empty.
     pub(crate) fn needs_from(&self) -> Option<u64> {
-        let behind =
-            self.behind.iter().filter_map(|seq| self.at(*seq)).filter(|stream| !stream.owned_by_peer());
-        self.revisions.get(0).copied().into_iter().chain(behind).map(|stream| stream.at.position).min()
+        let reports =
+            self.out_of_order.iter().filter_map(|seq| self.at(*seq)).filter(|stream| !stream.owned_by_peer());
+        self.revisions.get(0).copied().into_iter().chain(reports).map(|stream| stream.at.position).min()
     }
 
     pub(crate) fn get(&self, id: StreamId) -> Option<(SeqNo, Stream)> {
@@ -196,7 +196,7 @@ impl StreamRegistry {
     pub(crate) fn put(&mut self, stream: Stream, sender: Sender) {
         let seq = self.next();
         if stream.at.position < self.last_position {
-            self.behind.push_back(seq);
+            self.out_of_order.push_back(seq);
         } else {
             self.last_position = stream.at.position;
         }
@@ -261,14 +261,13 @@ impl StreamRegistry {
         None
     }
 
-    /// Evicts entries over the age or count limit. Returns the oldest open stream, which must be finalized
-    /// first.
+    /// Evicts entries over the age or count limit. Returns an open stream that must be finalized first.
     pub(crate) fn evict_next(&mut self, now_ms: i64) -> Option<SeqNo> {
         while let Some(oldest) = self.revisions.get(0) {
             if self.memory.keep(oldest, self.revisions.len(), self.standing, now_ms) {
                 return None;
             }
-            if self.renew_or_release(self.first, now_ms) {
+            if !self.ready_to_evict(self.first, now_ms) {
                 return Some(self.first);
             }
             self.evict_oldest();
@@ -276,21 +275,21 @@ impl StreamRegistry {
         None
     }
 
-    /// Before the revision is evicted: repeats it as the newest if its stream is open, so that no number of others' ids
-    /// counts it as abandoned. `true` if it is to be finalized instead: it is too old, or many streams are open and its
-    /// sender has more than a share of them.
-    pub(crate) fn renew_or_release(&mut self, seq: SeqNo, now_ms: i64) -> bool {
-        let Some(stream) = self.waiting(seq) else { return false };
+    /// Makes a revision ready to be evicted. That of an open stream is renewed, which means repeated as the newest
+    /// revision: no number of other ids may count an open stream as abandoned. `false` if the stream must be finalized
+    /// instead, because it is over the age limit, or because many streams are open and its sender has more than a share.
+    pub(crate) fn ready_to_evict(&mut self, seq: SeqNo, now_ms: i64) -> bool {
+        let Some(stream) = self.waiting(seq) else { return true };
         let sender = self.open_streams.get(&stream.id).map_or_else(Sender::default, |open| open.sender);
         let open_of_sender = self.open_of_sender.get(&sender).copied().unwrap_or(0);
         let is_crowded = self.open_streams.len() > self.memory.most / 2;
-        // Of the open streams of a crowd at least half are beyond the shares.
+        // All shares together are half of that crowd, so the loop that evicts soon finds a stream beyond a share.
         let share = self.memory.most / 4 / self.open_of_sender.len().max(1);
         if stream.received_ms <= now_ms - self.memory.keep_ms || is_crowded && open_of_sender > share {
-            return true;
+            return false;
         }
         self.put(stream, sender);
-        false
+        true
     }
 
     /// Number after the oldest entries over the age or count limit, of which it counts at most `most`.
@@ -321,10 +320,10 @@ impl StreamRegistry {
         self.standing -= usize::from(oldest.stands());
         self.revisions.pop_front();
         self.first += 1;
-        while self.behind.front().is_some_and(|seq| *seq < self.first) {
-            self.behind.pop_front();
+        while self.out_of_order.front().is_some_and(|seq| *seq < self.first) {
+            self.out_of_order.pop_front();
         }
-        self.forgotten_ms = self.forgotten_ms.max(Some(oldest.received_ms));
+        self.evicted_ms = self.evicted_ms.max(Some(oldest.received_ms));
     }
 
     /// Open streams, oldest first.
@@ -340,11 +339,11 @@ impl StreamRegistry {
     /// Revisions that arrived after `since_ms` and no later than `now_ms`, superseded ones included.
     pub(crate) fn arrived(&self, since_ms: i64, now_ms: i64) -> impl Iterator<Item = &Stream> {
         let newest = (self.first..self.next()).rev().zip(self.revisions.from(0).rev());
-        // A revision with facts has the arrival of its report, and so has one that is repeated.
+        // A revision with facts has the arrival of its report, and so has a renewed one.
         let is_recent = move |(seq, stream): &(SeqNo, &Stream)| {
             stream.received_ms > since_ms - OUT_OF_ORDER_MS
                 || has_facts(stream.rev)
-                || self.behind.binary_search(seq).is_ok()
+                || self.out_of_order.binary_search(seq).is_ok()
         };
         let recent = newest.take_while(is_recent).map(|(_, stream)| stream);
         recent.filter(move |stream| stream.received_ms > since_ms && stream.received_ms <= now_ms)
@@ -353,7 +352,8 @@ impl StreamRegistry {
     /// All revisions that arrived after this time are in the registry. `None` while none has been evicted.
     pub(crate) fn complete_since_ms(&self) -> Option<i64> {
         let oldest = self.revisions.get(0).filter(|_| self.first > 0)?;
-        Some(oldest.received_ms.max(self.forgotten_ms.unwrap_or(i64::MIN)))
+        // A renewed stream arrived before some that were evicted.
+        Some(oldest.received_ms.max(self.evicted_ms.unwrap_or(i64::MIN)))
     }
 
     /// Current revisions of the listed streams with a number below `before`, newest first.
@@ -380,239 +380,4 @@ const OUT_OF_ORDER_MS: i64 = 60_000;
 const MOST_REVISIONS: usize = 4;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
-    const COUNTED: Finalized = Finalized { minute: 0, judgement: Judgement::WITHIN_SLO };
-
-    fn open(id: StreamId, received_ms: i64) -> Stream {
-        Stream {
-            id,
-            rev: 0,
-            outcome: Outcome::Abandoned,
-            series: 0,
-            finalized: None,
-            in_cumulative: false,
-            superseded: false,
-            received_ms,
-            at: RecordLocation { position: 0, len: 1 },
-        }
-    }
-
-    fn counted(id: StreamId, received_ms: i64) -> Stream {
-        Stream { finalized: Some(COUNTED), in_cumulative: true, ..open(id, received_ms) }
-    }
-
-    fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
-        let mut streams = StreamRegistry::new(memory, 0, []);
-        all.into_iter().for_each(|stream| streams.put(stream, Sender::default()));
-        streams
-    }
-
-    fn known(streams: &StreamRegistry) -> Vec<StreamId> {
-        (1..=4).filter(|id| streams.get(*id).is_some()).collect()
-    }
-
-    #[test]
-    fn an_idle_stream_is_returned_until_it_is_counted() {
-        let mut streams = with(MEMORY, [open(1, 5)]);
-        assert_eq!(streams.next_idle_open(14, 10), None);
-        assert_eq!(streams.next_idle_open(15, 10), Some(0));
-        assert_eq!(streams.next_idle_open(15, 10), Some(0));
-        streams.finalize(0, COUNTED);
-        assert_eq!(streams.next_idle_open(15, 10), None);
-        assert_eq!(streams.open().count(), 0);
-    }
-
-    #[test]
-    fn a_later_revision_starts_the_wait_again() {
-        let mut streams = with(MEMORY, [open(1, 5), open(1, 50)]);
-        assert_eq!(streams.open().count(), 1);
-        assert_eq!(streams.next_idle_open(59, 10), None);
-        assert_eq!(streams.next_idle_open(60, 10), Some(1));
-    }
-
-    #[test]
-    fn an_idle_stream_is_found_after_the_clock_was_set_back() {
-        let hour_ms = 3_600_000;
-        let mut streams = with(MEMORY, [open(1, hour_ms), open(2, 0)]);
-        assert_eq!(streams.next_idle_open(hour_ms - OUT_OF_ORDER_MS, 10), None, "batches come out of order");
-        assert_eq!(streams.next_idle_open(5, 10), Some(0));
-        streams.finalize(0, COUNTED);
-        assert_eq!(streams.next_idle_open(9, 10), None);
-        assert_eq!(streams.next_idle_open(10, 10), Some(1));
-    }
-
-    #[test]
-    fn streams_over_the_age_or_count_limit_are_evicted() {
-        let mut streams = with(MEMORY, (1..=3).map(|id| counted(id, id as i64)));
-        assert_eq!(streams.evict_next(10), None);
-        assert_eq!(known(&streams), [2, 3]);
-        assert_eq!(streams.evict_next(1_002), None);
-        assert_eq!(known(&streams), [3]);
-    }
-
-    #[test]
-    fn streams_beyond_the_age_limit_are_not_listed() {
-        let mut streams =
-            with(RegistryLimits { listed: 1, ..MEMORY }, (1..=3).map(|id| counted(id, id as i64)));
-        assert_eq!(streams.evict_next(1_000_000), None);
-        assert_eq!(known(&streams), [3]);
-    }
-
-    #[test]
-    fn a_stream_of_several_revisions_is_listed_as_one() {
-        let memory = RegistryLimits { most: 0, listed: 3, ..MEMORY };
-        let mut streams = with(memory, (1..=4).flat_map(|id| (0..3).map(move |_| counted(id, id as i64))));
-        assert_eq!(streams.evict_next(1_000_000), None);
-        assert_eq!(known(&streams), [2, 3, 4]);
-        assert_eq!(streams.newest(SeqNo::MAX).count(), 3);
-        // A stream that a peer counts is not listed here, and does not count toward the limit.
-        streams
-            .put(Stream { at: RecordLocation { position: 0, len: 0 }, ..counted(3, 5) }, Sender::default());
-        streams.put(counted(1, 6), Sender::default());
-        assert_eq!(streams.evict_next(1_000_000), None);
-        let listed: Vec<_> = streams.newest(SeqNo::MAX).map(|(_, stream)| stream.id).collect();
-        assert_eq!(listed, [1, 4, 2]);
-    }
-
-    #[test]
-    fn listed_revisions_of_one_stream_stay_bounded() {
-        let memory = RegistryLimits { most: 0, listed: 5, ..MEMORY };
-        let mut streams = with(memory, [counted(1, 0)]);
-        for received_ms in 0..1_000 {
-            streams.put(counted(2, received_ms), Sender::default());
-            assert_eq!(streams.evict_next(received_ms), None);
-            assert!(streams.revisions.len() <= 5 * MOST_REVISIONS);
-        }
-        assert_eq!(streams.standing, streams.newest(SeqNo::MAX).count());
-    }
-
-    #[test]
-    fn an_old_open_stream_is_counted_before_it_is_forgotten() {
-        let mut streams = with(MEMORY, [open(1, 1), counted(2, 2)]);
-        assert_eq!(streams.evict_next(1_001), Some(0));
-        streams.finalize(0, COUNTED);
-        assert_eq!(streams.evict_next(1_001), None);
-        assert_eq!(known(&streams), [2]);
-    }
-
-    #[test]
-    fn an_open_stream_stays_however_many_others_end() {
-        let at = |position| RecordLocation { position, len: 1 };
-        let mut streams = with(RegistryLimits { most: 4, ..MEMORY }, [Stream { at: at(7), ..open(1, 1) }]);
-        for id in 2..100 {
-            streams.put(Stream { at: at(10 * id as u64), ..counted(id, 2) }, 1);
-            assert_eq!(streams.evict_next(3), None);
-            assert!(streams.get(1).is_some_and(|(_, stream)| stream.finalized.is_none()), "{id}");
-            assert_eq!(streams.needs_from(), Some(7), "the report of the open stream");
-        }
-        assert_eq!((streams.open().count(), streams.standing()), (1, 4));
-        let (seq, _) = streams.get(1).unwrap();
-        streams.finalize(seq, COUNTED);
-        for id in 100..104 {
-            streams.put(Stream { at: at(10 * id as u64), ..counted(id, 2) }, 1);
-            assert_eq!(streams.evict_next(3), None);
-        }
-        assert_eq!((streams.get(1), streams.behind.len()), (None, 0));
-        assert_eq!(streams.needs_from(), Some(1_000));
-    }
-
-    #[test]
-    fn a_sender_of_many_open_streams_loses_its_own() {
-        const LIMITS: RegistryLimits = RegistryLimits { most: 400, keep_ms: 1_000, listed: 0 };
-        let mut streams = with(LIMITS, []);
-        (1..=20).for_each(|id| streams.put(open(id, 1), 1));
-        for id in 1_000..5_000 {
-            streams.put(open(id, 1), 2);
-            while let Some(seq) = streams.evict_next(2) {
-                assert!(streams.at(seq).unwrap().id >= 1_000, "of the sender of many");
-                streams.finalize(seq, COUNTED);
-            }
-        }
-        assert!((1..=20).all(|id| streams.get(id).is_some_and(|(_, stream)| stream.finalized.is_none())));
-        assert!(streams.revisions.len() <= LIMITS.most);
-        assert_eq!(streams.open_of_sender.values().sum::<usize>(), streams.open_streams.len());
-    }
-
-    #[test]
-    fn recent_streams_are_found_behind_a_repeated_one() {
-        let late = 2 * OUT_OF_ORDER_MS;
-        let mut streams = with(RegistryLimits { most: 3, keep_ms: late + 10, listed: 0 }, []);
-        let at = |position| RecordLocation { position, len: 1 };
-        streams.put(Stream { at: at(1), ..open(1, 0) }, 0);
-        for id in 2..=4 {
-            streams.put(Stream { at: at(id as u64), ..counted(id, late + id as i64) }, 0);
-        }
-        assert_eq!(streams.evict_next(late + 5), None);
-        let arrived: Vec<_> = streams.arrived(late, late + 9).map(|stream| stream.id).collect();
-        assert_eq!(arrived, [4, 3]);
-        assert_eq!(streams.complete_since_ms(), Some(late + 3), "not that of the repeated one");
-    }
-
-    #[test]
-    fn an_open_stream_knows_its_first_report() {
-        let mut streams = with(MEMORY, [open(1, 100), open(2, 150), open(1, 200)]);
-        let since = |streams: &StreamRegistry| {
-            streams.open().map(|stream| (stream.id, streams.open_since_ms(&stream))).collect::<Vec<_>>()
-        };
-        assert_eq!(since(&streams), [(2, 150), (1, 100)]);
-        streams.put(counted(1, 300), Sender::default());
-        streams.finalize(1, COUNTED);
-        assert!(
-            since(&streams).is_empty()
-                && streams.open_streams.is_empty()
-                && streams.open_of_sender.is_empty()
-        );
-    }
-
-    #[test]
-    fn unlisted_revisions_of_one_stream_stay_bounded() {
-        let mut streams = with(MEMORY, []);
-        for received_ms in 0..10_000 {
-            streams.put(counted(1, received_ms), Sender::default());
-            assert_eq!(streams.evict_next(received_ms), None);
-        }
-        assert!(streams.revisions.len() <= 2);
-        assert_eq!(streams.newest(SeqNo::MAX).count(), 0, "none is to be listed");
-    }
-
-    #[test]
-    fn each_stream_is_listed_once_newest_first() {
-        let memory = RegistryLimits { listed: 2, ..MEMORY };
-        let streams = with(memory, [counted(1, 1), counted(2, 2), counted(3, 3), counted(2, 4)]);
-        let listed = |before| streams.newest(before).map(|(_, stream)| stream.id).collect::<Vec<_>>();
-        assert_eq!(listed(SeqNo::MAX), [2, 3]);
-        assert_eq!(listed(3), [3]);
-    }
-
-    #[test]
-    fn recent_streams_are_found_whatever_their_order() {
-        let memory = RegistryLimits { most: 4, ..MEMORY };
-        let mut streams = with(memory, [counted(1, 100), open(2, 300), counted(3, 200), counted(2, 350)]);
-        let arrived = |streams: &StreamRegistry, since_ms, now_ms| {
-            streams.arrived(since_ms, now_ms).map(|stream| (stream.id, stream.superseded)).collect::<Vec<_>>()
-        };
-        assert_eq!(arrived(&streams, 200, 400), [(2, false), (2, true)]);
-        assert_eq!(
-            arrived(&streams, 100, 300),
-            [(3, false), (2, true)],
-            "what comes after is of a later clock"
-        );
-        assert_eq!(streams.complete_since_ms(), None);
-        streams.put(counted(4, 400), Sender::default());
-        assert_eq!(streams.evict_next(400), None);
-        assert_eq!(streams.complete_since_ms(), Some(300));
-    }
-
-    #[test]
-    fn a_registry_built_from_stored_streams_is_the_same() {
-        let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
-        let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
-        let after = StreamRegistry::new(MEMORY, 0, stored.map(|(seq, stream)| (seq, *stream)));
-        assert_eq!((after.first(), after.next()), (before.first(), before.next()));
-        assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
-        assert_eq!(after.open().count(), 1);
-    }
-}
+mod tests;

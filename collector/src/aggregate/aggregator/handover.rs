@@ -21,7 +21,7 @@ impl Aggregator {
         if end_seq - first_seq < in_file as SeqNo {
             return Ok(None);
         }
-        self.release_open(first_seq..end_seq, now_ms, earlier)?;
+        self.make_ready(first_seq..end_seq, now_ms, earlier)?;
         let streams = self.read_streams();
         let in_batch = streams.from(first_seq).take_while(|(seq, _)| *seq < end_seq);
         let current = in_batch.map(|(_, stream)| stream).filter(|stream| stream.stands());
@@ -55,7 +55,7 @@ impl Aggregator {
             return Ok(false);
         }
         let end = first + FORGET_AT_ONCE as SeqNo;
-        self.release_open(first..end, now_ms, earlier)?;
+        self.make_ready(first..end, now_ms, earlier)?;
         let (before, after) = {
             let mut streams = self.write_streams();
             let before = streams.standing();
@@ -66,16 +66,16 @@ impl Aggregator {
         Ok(true)
     }
 
-    /// Leaves no open stream among these revisions.
-    fn release_open<E: StoredState>(
+    /// Makes these revisions ready to be evicted: renews or finalizes open streams.
+    fn make_ready<E: StoredState>(
         &mut self,
         range: Range<SeqNo>,
         now_ms: i64,
         earlier: &E,
     ) -> Result<(), E::Error> {
         for seq in range {
-            let to_finalize = self.write_streams().renew_or_release(seq, now_ms);
-            if to_finalize {
+            let is_ready = self.write_streams().ready_to_evict(seq, now_ms);
+            if !is_ready {
                 self.finalize_one(seq, earlier)?;
             }
         }

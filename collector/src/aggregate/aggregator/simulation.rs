@@ -267,14 +267,9 @@ fn add(counts: &mut BTreeMap<&'static str, u64>, outcome: Outcome) {
 fn one_collector_keeps_the_sum_of_streams() {
     each_seed("one_collector_keeps_the_sum_of_streams", |seed| {
         let mut dice = Dice(seed);
-        let store = Store {
-            streams_kept: 4,
-            row_file_streams: if dice.one_in(2) { 0 } else { 8 },
-            row_files_days: 30,
-            ..Store::default()
-        };
-        let store = if store.row_file_streams == 0 { Store { row_files_days: 0, ..store } } else { store };
-        let has_files = store.writes_row_files();
+        let has_files = !dice.one_in(2);
+        let row_files_days = if has_files { 30 } else { 0 };
+        let store = Store { streams_kept: 4, row_file_streams: 8, row_files_days, ..Store::default() };
         let config = Config { store, dedupe: Dedupe { ids: 12, minutes: 30 }, ..Config::default() };
         let mut machine = Machine::new(config);
         let is_clock_good = dice.one_in(2);
