@@ -1,6 +1,11 @@
-//! Rebuilds when the embedded page or probe changes: files that appear are not noticed otherwise.
+//! Rebuilds when files that the program embeds appear, which is not noticed otherwise.
+
+use std::path::Path;
 
 fn main() {
-    println!("cargo::rerun-if-changed=web/dist");
-    println!("cargo::rerun-if-changed=../probe-wasm/dist");
+    for package in ["web", "../probe-wasm"] {
+        let built = format!("{package}/dist");
+        // Cargo would run this each time for a folder that is not there.
+        println!("cargo::rerun-if-changed={}", if Path::new(&built).is_dir() { &built } else { package });
+    }
 }

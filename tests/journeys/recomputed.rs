@@ -16,7 +16,7 @@ use crate::Stage;
 use answers::check_all;
 use made_up::MadeUp;
 
-/// A collector whose clock moves six minutes on after each batch, so that there are hours to tell apart.
+/// The collector's clock moves six minutes on after each batch, so that there are hours to tell apart.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_figure_of_a_day_follows_from_its_reports() -> Result<()> {
     let data = tempfile::tempdir()?;
@@ -33,11 +33,11 @@ async fn every_figure_of_a_day_follows_from_its_reports() -> Result<()> {
         let site = ["one", "two", "three"][batch % 3];
         collector.send(site, json!({ "reports": reports }).to_string()).await?;
         clock.set(DAY.saturating_sub(BETWEEN * (batch as u32 + 1)))?;
-        if batch % BATCHES_OF_A_FLUSH == 0 {
+        if batch % BATCHES_UNTIL_FLUSH == 0 {
             all_received(&collector, sent).await?;
         }
     }
-    // Open streams are idle for so long.
+    // By then no stream is open.
     clock.set(DAY.saturating_sub(BETWEEN * BATCHES as u32 + IDLE))?;
     let reports = all_counted(&collector, sent).await?;
     let files = std::fs::read_dir(data.path().join("streams"))?.count();
@@ -116,7 +116,7 @@ use_case = "batch_rag"
 const DAY: Duration = Duration::from_secs(26 * 3600);
 const BATCHES: usize = 90;
 const BETWEEN: Duration = Duration::from_secs(360);
-const BATCHES_OF_A_FLUSH: usize = 15;
+const BATCHES_UNTIL_FLUSH: usize = 15;
 const IDLE: Duration = Duration::from_secs(3 * 3_600);
 
 const PAGE_STREAMS: usize = 120;

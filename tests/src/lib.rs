@@ -1,7 +1,7 @@
 //! The harness of the journeys: starts the real binaries on free ports and real browsers, and stops each
 //! of them again.
 //!
-//! The binaries are those of the same profile: what they embed comes from `cargo xtask build` or `cargo xtask test`.
+//! The binaries are those beside the test: of the same target folder and profile.
 
 mod accuracy;
 mod app_page;

@@ -130,7 +130,7 @@ pub async fn until_told(job: impl Future<Output = Result<()>>) -> Result<()> {
     }
 }
 
-/// Path of a program that was built in the profile of the running one.
+/// Path of a program of this project, built in the same profile as the running one.
 ///
 /// # Panics
 /// When it is not there.
@@ -139,7 +139,7 @@ pub fn binary(name: &str) -> PathBuf {
     let binary = profile_folder().join(name);
     assert!(
         binary.exists(),
-        "{} is missing: run `cargo xtask build` or `cargo xtask test` first",
+        "{} is missing: run `cargo xtask build`, and for tests `cargo build -p collector -p demo-site`",
         binary.display()
     );
     binary
@@ -173,7 +173,7 @@ pub(crate) fn tool(name: &str) -> PathBuf {
     on_path.unwrap_or_else(|| target().join("tools/bin").join(name))
 }
 
-/// Where cargo puts programs; tests are in a folder below.
+/// The folder with the programs of this profile. Tests are in a folder in it.
 fn profile_folder() -> PathBuf {
     let this = std::env::current_exe().expect("a running program has a path");
     let mut folders = this.ancestors().skip(1).skip_while(|folder| folder.ends_with("deps"));

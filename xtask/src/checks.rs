@@ -37,14 +37,14 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     tools::programs(&[tools::PROMETHEUS, tools::NGINX, tools::SYSTEMD, tools::FAKETIME])?;
     tools::browser_programs()?;
     let (python, mcp_client) = std::thread::scope(|scope| {
-        // Cargo waits for a compiler, pip for the network.
+        // To build takes the processor, to download the network.
         let geckodriver = scope.spawn(|| tools::geckodriver(root));
         tools::python_packages(root)?;
         let packages = (tools::middleware_packages(root)?, tools::mcp_client_packages(root)?);
-        geckodriver.join().expect("an error is no panic").map(|()| packages)
+        geckodriver.join().expect("it returns errors").map(|()| packages)
     })?;
     checks.took("tools", start.elapsed());
-    // First, because programs embed it: they would be built anew.
+    // First, because the programs embed it: what was built before would be built again.
     let built = checks.stage("probe and pages", || artefacts::embedded(root));
     fast(root, &mut checks);
     checks.stage(&format!("{NODE_MIDDLEWARE}: tests"), || {
@@ -165,8 +165,7 @@ fn fast(root: &Path, checks: &mut Checks) {
     }
 }
 
-/// The programs that journeys start. Cargo builds them with the tests of their packages, in a profile where an integer
-/// that overflows ends them.
+/// Builds the programs that journeys start. Cargo builds them with the tests of their packages.
 fn programs(root: &Path) -> Result<()> {
     run(cargo(root, &["test", "--no-run", "--quiet", "--test", JOURNEYS, "--test", "it"]).args(ALL_BUT_XTASK))
 }
@@ -369,7 +368,7 @@ fn journeys(root: &Path, at_a_time: usize) -> Command {
 /// Cargo builds a dependency anew for each set of packages that want other features of it: tests are run of
 /// the same set, and `xtask` is one of its own as it is when it runs.
 const ALL_BUT_XTASK: [&str; 3] = ["--workspace", "--exclude", "xtask"];
-/// The examples that write files; as tests they check them.
+/// The examples that write generated files. Run as tests, they check that the files are up to date.
 const GENERATOR: &str = "generate";
 /// The test that needs everything built.
 const JOURNEYS: &str = "journeys";

@@ -69,7 +69,7 @@ pub(crate) fn geckodriver(root: &Path) -> Result<()> {
     }
     let version = ["--version", GECKODRIVER_VERSION];
     run(Command::new("cargo")
-        // It waits for Firefox: to optimise it would double the time.
+        // Not optimised: it mostly waits for Firefox.
         .args(["install", "--quiet", "--locked", "--debug", "geckodriver"])
         .args(version)
         .arg("--root")
