@@ -29,6 +29,18 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// Like [`percent`], with more digits if the share would otherwise look equal to a different target.
+pub(crate) fn percent_beside(share: f64, target: f64) -> String {
+    let exactly = |share: f64, digits: usize| format!("{:.digits$} %", share * 100.0);
+    match percent(share) {
+        other if other != percent(target) || share == target => other,
+        _ => {
+            let digits = (2..4).find(|digits| exactly(share, *digits) != exactly(target, *digits));
+            exactly(share, digits.unwrap_or(4))
+        }
+    }
+}
+
 pub(crate) fn streams(count: u64) -> String {
     match count {
         1 => "1 stream".to_owned(),

@@ -3,7 +3,7 @@
 use super::case::{FEW, Missed};
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
-use crate::slo::words::{grouped, percent, streams};
+use crate::slo::words::{grouped, percent, percent_beside, streams};
 use crate::stats::binomial;
 
 /// Streams that failed or were not intact, compared with the allowed share.
@@ -50,10 +50,11 @@ impl Failures {
             0 => return format!("none of {} failed", streams(self.eligible)),
             count => format!("{} of {} {}", grouped(count), streams(self.eligible), self.what),
         };
-        let share = percent(self.count as f64 / self.eligible as f64);
+        let share = self.count as f64 / self.eligible as f64;
         let Some(allowed) = self.allowed.filter(|_| self.missed) else {
-            return format!("{of_all} ({share})");
+            return format!("{of_all} ({})", percent(share));
         };
+        let share = percent_beside(share, allowed);
         // If there are few streams, the sentence already begins with that.
         let unsure = if self.proven || self.eligible < FEW { "" } else { ", not statistically significant" };
         format!("{of_all} ({share}), above the {} that {use_case} allows{unsure}", percent(allowed))

@@ -6,7 +6,7 @@ use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::config::targets::Targets;
 use crate::slo::alert::GroupState;
 use crate::slo::error_budget::{Objective, SliCount};
-use crate::slo::words::{grouped, percent, seconds};
+use crate::slo::words::{grouped, percent, percent_beside, seconds};
 use crate::stats::binomial;
 
 /// One missed target, or an alert.
@@ -81,7 +81,7 @@ fn goodput(stats: &WindowStats, targets: &Targets) -> Option<Finding> {
     let share = Share::of(SliCount { good, total }, targets.goodput)?;
     let text = format!(
         "goodput is {} ({} of {} streams met all targets), below the {} objective{}",
-        percent(good as f64 / total as f64),
+        percent_beside(good as f64 / total as f64, 1.0 - share.allowed),
         grouped(good),
         grouped(total),
         percent(1.0 - share.allowed),
@@ -125,7 +125,7 @@ impl Share {
     fn describe(&self, what: &str, use_case: &str) -> String {
         let Self { sli, allowed, .. } = self;
         let (bad, total) = (grouped(sli.bad()), grouped(sli.total));
-        let share = percent(sli.bad() as f64 / sli.total as f64);
+        let share = percent_beside(sli.bad() as f64 / sli.total as f64, *allowed);
         format!(
             "{bad} of {total} streams {what} ({share}), above the {} that {use_case} allows",
             percent(*allowed)

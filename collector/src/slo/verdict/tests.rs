@@ -5,7 +5,7 @@ use crate::aggregate::judgement::Judgement;
 use crate::config::severity::Severity;
 use crate::slo::alert::{Alert, GroupState};
 use crate::slo::error_budget::Objective;
-use crate::slo::words::{seconds, seconds_beside};
+use crate::slo::words::{percent_beside, seconds, seconds_beside};
 
 /// Outcome, wait in milliseconds and number of streams.
 type Streams = [(Outcome, f64, usize)];
@@ -372,6 +372,15 @@ fn a_short_wait_just_over_its_target_keeps_its_digits() {
     assert_eq!(seconds_beside(2_003.0, 2_000.0), "2.003 s");
     assert_eq!(seconds_beside(14_860.0, 15_000.0), "14.9 s");
     assert_eq!(seconds_beside(2_000.0, 2_000.0), "2.0 s");
+}
+
+#[test]
+fn a_share_just_over_its_target_keeps_its_digits() {
+    assert_eq!(percent_beside(9.0 / 1_706.0, 0.005), "0.53 %");
+    assert_eq!(percent_beside(0.00502, 0.005), "0.502 %");
+    assert_eq!(percent_beside(0.949_9, 0.95), "94.99 %");
+    assert_eq!(percent_beside(0.05, 0.005), "5.0 %");
+    assert_eq!(percent_beside(0.005, 0.005), "0.5 %");
 }
 
 #[test]
