@@ -255,17 +255,24 @@ fn sigterm_under_load_answers_counts_and_exits_well() {
     assert!((sent.answered.len()..=all).contains(&counted), "{counted} of {}", sent.answered.len());
 }
 
-/// A limit on file sizes stands in for a full disk: it needs no file system of its own.
+/// A limit on file sizes stands in for a full disk: it needs no file system of its own. It is smaller than what the
+/// journal writes to find out whether there is space again, so a new file does not look like space.
 #[test]
 fn a_full_disk_refuses_beacons_until_there_is_space() {
     let folder = TempDir::new().unwrap();
     let mut command = Command::new("sh");
     let serve = format!(
-        "trap '' XFSZ; ulimit -S -f 4000; exec {} serve --listen 127.0.0.1:0 --data {}",
+        "trap '' XFSZ; exec {} serve --listen 127.0.0.1:0 --data {}",
         env!("CARGO_BIN_EXE_llm-rum"),
         folder.path().display()
     );
     let process = Process::spawn(command.args(["-c", &serve]));
+    let pid = process.child.id().to_string();
+    let limit_files = |limit: &str| {
+        let limited = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={limit}:")]).status();
+        assert!(limited.unwrap().success());
+    };
+    limit_files("32768");
     let mut client = process.connect();
     let mut answered = 0;
     let refused = loop {
@@ -282,9 +289,7 @@ fn a_full_disk_refuses_beacons_until_there_is_space() {
     assert_eq!(process.get("/readyz").0, 503);
     assert_eq!(process.get("/healthz").0, 200);
 
-    let pid = process.child.id().to_string();
-    let raised = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited:"]).status().unwrap();
-    assert!(raised.success());
+    limit_files("unlimited");
     let raised = Instant::now();
     while process.get("/readyz").0 != 200 {
         assert!(raised.elapsed() < TIMEOUT, "it is not ready again");
