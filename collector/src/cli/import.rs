@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesOrdered;
 use serde::Serialize;
 
 use crate::cli::lines::{Line, Lines};
 use crate::cli::report_line::{LineSites, ReportLine, UnknownSite};
-use crate::config::Config;
+use crate::config::{Config, Ingest};
 use crate::http::error::{ApiError, Reason};
 use crate::server::collector::Collector;
 use crate::store::error::StoreError;
@@ -78,6 +80,9 @@ pub async fn import(
     let mut lines = Lines::new(from, config.ingest.body_bytes);
     // The next start of the collector evaluates the alerts.
     config.notify.clear();
+    let Ingest { body_bytes, queue_batches, queue_bytes, .. } = &mut config.ingest;
+    *queue_batches = LINES_AT_ONCE.max(*queue_batches);
+    *queue_bytes = (2 * LINES_AT_ONCE * *body_bytes).max(*queue_bytes);
     let collector = Collector::open(config)?;
     let imported = store(&collector, &sites, &mut lines).await;
     collector.close(CLOSE_WITHIN)?;
@@ -91,12 +96,20 @@ async fn store(
 ) -> Result<Imported, ImportError> {
     let state = collector.state();
     let mut imported = Imported::default();
+    // The journal writes several lines at a time: each write waits for the disk.
+    let mut writes = FuturesOrdered::new();
     loop {
+        if writes.len() >= LINES_AT_ONCE {
+            imported.finish(&mut writes).await?;
+        }
         let unread = lines.read() + 1;
-        let Some((number, line)) =
-            lines.next().map_err(|source| ImportError::Read { line: unread, source })?
-        else {
-            return Ok(imported);
+        let (number, line) = match lines.next() {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            Err(source) => {
+                imported.finish(&mut writes).await?;
+                return Err(ImportError::Read { line: unread, source });
+            }
         };
         let parsed = match line {
             Line::Whole(line) => sites.parse(line).and_then(arrival),
@@ -104,16 +117,23 @@ async fn store(
         };
         match parsed {
             Ok((received_ms, ReportLine { batch, country, .. })) => {
-                let written = state.ingest().import(received_ms, country, batch).await;
-                written.map_err(|refused| ImportError::Journal {
-                    line: number,
-                    message: refused.message().to_owned(),
-                })?;
-                imported.stored += 1;
+                let written = state.ingest().import(received_ms, country, batch);
+                writes.push_back(async move {
+                    let stored = match written {
+                        Ok(written) => written.await,
+                        Err(refused) => Err(refused),
+                    };
+                    stored.map_err(|refused| ImportError::Journal {
+                        line: number,
+                        message: refused.message().to_owned(),
+                    })
+                });
             }
             Err(refused) => imported.refuse(number, &refused),
         }
     }
+    imported.finish(&mut writes).await?;
+    Ok(imported)
 }
 
 /// The arrival of a line, in milliseconds since 1970.
@@ -127,11 +147,26 @@ fn arrival(line: ReportLine) -> Result<(i64, ReportLine), ApiError> {
 }
 
 impl Imported {
+    /// Waits until all of `writes` are stored. They end in the order of their lines.
+    async fn finish(
+        &mut self,
+        writes: &mut FuturesOrdered<impl Future<Output = Result<(), ImportError>>>,
+    ) -> Result<(), ImportError> {
+        while let Some(written) = writes.next().await {
+            written?;
+            self.stored += 1;
+        }
+        Ok(())
+    }
+
     fn refuse(&mut self, line: u64, refused: &ApiError) {
         *self.refused.entry(refused.reason.code()).or_default() += 1;
         self.first_refusal.get_or_insert_with(|| format!("line {line}: {}", refused.message()));
     }
 }
+
+/// Lines that are written to the journal together.
+const LINES_AT_ONCE: usize = 64;
 
 /// Counting starts with the first line, so little is left to count at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(60);

@@ -81,20 +81,26 @@ impl IngestState {
         Ok(())
     }
 
-    /// Stores a batch that arrived at an earlier time.
-    pub(crate) async fn import(
+    /// Enqueues a batch that arrived at an earlier time. The returned future resolves when it is stored.
+    pub(crate) fn import(
         &self,
         received_ms: i64,
         country: Option<Country>,
         batch: ValidatedBatch,
-    ) -> Result<(), ApiError> {
+    ) -> Result<impl Future<Output = Result<(), ApiError>> + use<'_>, ApiError> {
         let ValidatedBatch { reports, discarded } = batch;
-        if reports.is_empty() {
-            return Ok(());
-        }
-        self.counters.received().hand_over();
-        self.journal
-            .append(&Batch { received_ms, source: ReportSource::Operator, country, reports, discarded })?
-            .await
+        let written = if reports.is_empty() {
+            None
+        } else {
+            self.counters.received().hand_over();
+            let source = ReportSource::Operator;
+            Some(self.journal.append(&Batch { received_ms, source, country, reports, discarded })?)
+        };
+        Ok(async {
+            match written {
+                Some(written) => written.await,
+                None => Ok(()),
+            }
+        })
     }
 }

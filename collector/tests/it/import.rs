@@ -135,6 +135,19 @@ fn a_refused_line_is_counted_and_the_rest_is_stored() {
     assert_eq!(answer["first_refusal"], "line 2: `received_ms` is not in the past");
 }
 
+/// More lines than the journal writes together.
+#[tokio::test]
+async fn every_line_of_a_long_file_is_stored() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let mut lines: Vec<_> = (0..200).map(|n| line(&stream(n, 500.0), now_ms() - 5_000, "CH")).collect();
+    lines[100] = json!({ "id": 7 });
+    let output = answer(&import(&data, &lines));
+    assert_eq!((&output["stored"], &output["refused"]["bad_field"]), (&json!(199), &json!(1)), "{output}");
+    assert!(output["first_refusal"].as_str().unwrap().starts_with("line 101:"), "{output}");
+    assert_eq!(started(&data).json("/v1/summary").await["streams"], 199);
+}
+
 #[tokio::test]
 async fn the_folder_of_a_running_collector_is_refused() {
     let collector = TestCollector::new();
