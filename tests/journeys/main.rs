@@ -18,6 +18,7 @@ mod dashboard;
 mod dashboard_controls;
 mod deploy;
 mod development;
+mod failing_clients;
 mod grafana;
 mod hostile;
 mod install;

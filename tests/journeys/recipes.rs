@@ -11,7 +11,7 @@ use tests::{AppPage, DemoSite, Engine, recording};
 use crate::{Stage, in_every_engine};
 
 /// Every client, and what answers it.
-const CLIENTS: [(&str, Backend); 14] = [
+const CLIENTS: [(&str, Backend); 20] = [
     ("openai", Backend::Demo),
     ("anthropic", Backend::Demo),
     ("langchain", Backend::Demo),
@@ -21,11 +21,17 @@ const CLIENTS: [(&str, Backend); 14] = [
     (SSE_JS, Backend::Demo),
     ("deepChat", Backend::Demo),
     ("angular", Backend::Demo),
+    ("axiosFetch", Backend::Demo),
+    ("kyFetch", Backend::Demo),
     ("reactUseChat", Backend::Recorded("ai_sdk_ui_text")),
     ("vueChat", Backend::Recorded("ai_sdk_ui_text")),
     ("svelteChat", Backend::Recorded("ai_sdk_ui_text")),
     ("assistantUi", Backend::Recorded("ai_sdk_ui_text")),
+    ("reactUseCompletion", Backend::Recorded("ai_sdk_ui_text")),
     ("langgraph", Backend::Recorded("langgraph_messages")),
+    ("googleGenAi", Backend::Recorded("gemini_thoughts")),
+    ("tanstackAi", Backend::Recorded("ag_ui_run")),
+    ("copilotKit", Backend::Recorded("ag_ui_run")),
 ];
 /// The one whose browser reads comments and keeps them.
 const EVENT_SOURCE: &str = "plainEventSource";

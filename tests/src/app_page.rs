@@ -1,18 +1,20 @@
 //! A page of somebody's app: its head and its policy come in, a server of its own hands it out, and answers
 //! it as the app's backend would.
 
+use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use axum::Router;
 use axum::body::Body;
-use axum::extract;
+use axum::extract::{self, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use axum::{Json, Router};
 use futures_util::stream;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -25,7 +27,20 @@ pub struct AppPage {
     /// `http://127.0.0.1:PORT`
     pub url: String,
     serving: JoinHandle<()>,
+    failure: Failing,
 }
+
+/// How the app's backend fails.
+#[derive(Debug, Clone, Copy)]
+pub enum Failure {
+    /// It answers with this status.
+    Status(u16),
+    /// It hangs up without an answer.
+    HangsUp,
+}
+
+/// How the recorded answers fail at the moment, if they do.
+type Failing = Arc<Mutex<Option<Failure>>>;
 
 impl AppPage {
     /// Serves it under `policy`, or under none. What the policy has stopped is listed in
@@ -49,7 +64,7 @@ impl AppPage {
                 ([(CONTENT_SECURITY_POLICY, policy)], html).into_response()
             }
         };
-        Self::listen(Self::routes()?.route("/", get(page))).await
+        Self::listen(|failure| Ok(Self::routes(failure)?.route("/", get(page)))).await
     }
 
     /// Serves an app that a bundler has built into `folder`.
@@ -60,26 +75,37 @@ impl AppPage {
         let index = folder.join("index.html");
         let page = async move || std::fs::read_to_string(index).map(Html).map_err(|_| StatusCode::NOT_FOUND);
         let assets = files(folder.join("assets"));
-        Self::listen(Self::routes()?.route("/", get(page)).route("/assets/{file}", assets)).await
+        Self::listen(|failure| {
+            Ok(Self::routes(failure)?.route("/", get(page)).route("/assets/{file}", assets))
+        })
+        .await
     }
 
-    fn routes() -> Result<Router> {
+    /// From now on requests for recorded answers fail, or with `None` they do not.
+    pub fn fail(&self, failure: Option<Failure>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    fn routes(failure: Failing) -> Result<Router> {
         Ok(Router::new()
+            .route("/recorded/{name}/{*route}", post(recorded).get(recorded_or_info))
+            .with_state(failure)
             .route("/first.js", get(async || ([(CONTENT_TYPE, "text/javascript")], FIRST)))
             .route("/own/{file}", files(built("probe-wasm/dist")?))
             .route("/recipes/{file}", files(built("docs/recipes/dist")?))
-            .route("/recorded/{name}/{*route}", post(recorded))
             .route("/paced/{count}/{bundle}/api/chat", post(paced)))
     }
 
-    async fn listen(router: Router) -> Result<Self> {
+    async fn listen(router: impl FnOnce(Failing) -> Result<Router>) -> Result<Self> {
+        let failure = Failing::default();
+        let router = router(failure.clone())?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(async move {
             // It fails only when the listener does, and then the page is not there.
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, serving })
+        Ok(Self { url, serving, failure })
     }
 }
 
@@ -105,7 +131,16 @@ pub fn recording(name: &str) -> Result<Vec<String>> {
     Ok(reads)
 }
 
-async fn recorded(extract::Path((name, _)): extract::Path<(String, String)>) -> Response {
+async fn recorded(
+    State(failing): State<Failing>,
+    extract::Path((name, _)): extract::Path<(String, String)>,
+) -> Response {
+    let failure = *failing.lock().unwrap_or_else(PoisonError::into_inner);
+    match failure {
+        Some(Failure::Status(status)) => return refuse(status),
+        Some(Failure::HangsUp) => return hang_up(),
+        None => {}
+    }
     let Ok(reads) = recording(&name) else { return StatusCode::NOT_FOUND.into_response() };
     // A pause between two, so that they come as two.
     let body = stream::unfold(reads.into_iter(), async |mut reads| {
@@ -115,6 +150,28 @@ async fn recorded(extract::Path((name, _)): extract::Path<(String, String)>) -> 
     });
     let kind = [(CONTENT_TYPE, "text/event-stream"), (EXTENSION, "v1")];
     (kind, Body::from_stream(body)).into_response()
+}
+
+fn refuse(status: u16) -> Response {
+    let error = serde_json::json!({ "error": { "message": "the model is busy", "code": status } });
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, Json(error)).into_response()
+}
+
+/// A body that fails before its first byte takes the head with it, which waits in the same buffer.
+fn hang_up() -> Response {
+    Body::from_stream(stream::once(async { Err::<String, _>(io::Error::other("the server is gone")) }))
+        .into_response()
+}
+
+/// Some ask by `GET`: for an answer, or for what CopilotKit's runtime says of itself.
+async fn recorded_or_info(failing: State<Failing>, path: extract::Path<(String, String)>) -> Response {
+    if path.1.ends_with("/info") { copilot_runtime().into_response() } else { recorded(failing, path).await }
+}
+
+fn copilot_runtime() -> Json<Value> {
+    let agent = serde_json::json!({ "name": "default", "description": "", "className": "BuiltInAgent" });
+    Json(serde_json::json!({ "version": "1.75.0", "mode": "sse", "agents": { "default": agent } }))
 }
 
 async fn paced(extract::Path((count, bundle)): extract::Path<(u32, u32)>) -> Response {

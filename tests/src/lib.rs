@@ -23,7 +23,7 @@ mod wire;
 mod world;
 
 pub use accuracy::{Accuracy, Compared, accuracy};
-pub use app_page::{AppPage, recording};
+pub use app_page::{AppPage, Failure, recording};
 pub use browser::Browser;
 pub use clickhouse::ClickHouse;
 pub use conformance::{ConformanceServer, Row, Table, Walk, conformance, walk};
