@@ -123,6 +123,49 @@ async fn heads_alone(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abort_in_the_last_progress_ends_the_stream() -> Result<()> {
+    in_every_engine(aborted_in_the_last_progress).await
+}
+
+async fn aborted_in_the_last_progress(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    stage.open("").await?;
+    stage.browser.run(WAIT_FOR_MORE, vec![]).await?;
+    // In Chromium the request is done in its last `progress`. Other engines do not tell which is the last.
+    let state = if engine == Engine::Chromium { 4 } else { 3 };
+    let cases = [("normal", "[DONE]", 3, Outcome::Complete), ("cut_clean", "", state, Outcome::Aborted)];
+    for (at, (scenario, last, state, outcome)) in cases.into_iter().enumerate() {
+        let told = stage.browser.run(ABORT_AT, vec![scenario.into(), last.into(), state.into()]).await?;
+        ensure!(told == json!(at + 1), "{scenario}: {told} streams had ended right after the abort");
+        let ids = stage.ended_ids(at + 1).await?;
+        let report = stage.collector.final_report(&ids[at]).await?;
+        ensure!(report.outcome == outcome, "{report:#?}");
+    }
+    stage.browser.close().await
+}
+
+/// Aborts in the first `progress` with this text and state: after the last one Chromium fires neither `abort` nor `load`.
+/// Returns how many streams have ended then. No time passes for a timer.
+const ABORT_AT: &str = "
+    const [scenario, last, state] = args;
+    const request = new XMLHttpRequest();
+    request.open('POST', `/llm/${scenario};first=20;gap=5;deltas=8/v1/chat/completions`);
+    request.setRequestHeader('content-type', 'application/json');
+    const aborted = new Promise((resolve, reject) => {
+        request.onload = () => reject(new Error(request.responseText));
+        request.onprogress = () => {
+            if (request.readyState < state || !request.responseText.includes(last)) return;
+            request.abort();
+            resolve();
+        };
+    });
+    request.send(JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] }));
+    await aborted;
+    // The page is told two microtasks later.
+    for (let count = 0; count < 5; count++) await null;
+    return window.ended.length;";
+
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 
 const ASK_FOR_HEADS: &str = "
