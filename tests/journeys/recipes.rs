@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use anyhow::{Result, ensure};
 use beacon::Outcome;
 use serde_json::Value;
-use tests::{AppPage, DemoSite, Engine, recording};
+use tests::{AppPage, DemoSite, Engine, recording, uvicorn};
 
 use crate::{Stage, in_every_engine};
 
@@ -127,6 +127,45 @@ async fn nothing_has_the_prompt(stage: &Stage) -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fastapi_chat_is_read_as_described_in_every_engine() -> Result<()> {
+    in_every_engine(fastapi).await
+}
+
+async fn fastapi(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let mut without = Vec::new();
+    let (_plain, url) = uvicorn("docs/recipes", FASTAPI, &[]).await?;
+    stage.browser.page.goto(&url).await?;
+    for (question, _) in FASTAPI_QUESTIONS {
+        without.push(stage.browser.run(ASK_FASTAPI, vec![question.into()]).await?);
+    }
+    let (_watched, url) = uvicorn("docs/recipes", FASTAPI, &[("COLLECTOR", &stage.collector.url)]).await?;
+    stage.browser.page.goto(&url).await?;
+    stage.keep_reports().await?;
+    for (at, ((question, outcome), without)) in FASTAPI_QUESTIONS.into_iter().zip(without).enumerate() {
+        let with = stage.browser.run(ASK_FASTAPI, vec![question.into()]).await?;
+        ensure!(with == without && with.as_str() > Some("The moon"), "{with} and {without}");
+        let ids = stage.ended_ids(at + 1).await?;
+        let report = stage.collector.final_report(&ids[at]).await?;
+        let is_right = report.dialect.as_deref() == Some("custom")
+            && (report.outcome, report.deltas) == (outcome, 5)
+            && report.ttft_ms < report.e2e_ms;
+        ensure!(is_right, "{question:?} in {engine:?}: {report:#?}");
+    }
+    stage.browser.close().await
+}
+
+const FASTAPI: &str = "fastapi_chat:app";
+/// The model of the recipe fails if nothing was asked.
+const FASTAPI_QUESTIONS: [(&str, Outcome); 2] =
+    [("How far is the moon?", Outcome::Complete), ("", Outcome::ProviderError)];
+
+const ASK_FASTAPI: &str = "
+    document.querySelector('p').textContent = '';
+    await ask(args[0]);
+    return document.querySelector('p').textContent;";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_probe_leaves_zone_js_promises_and_timers_unchanged() -> Result<()> {

@@ -19,6 +19,7 @@ mod process;
 pub mod recomputed;
 mod trace;
 mod usage;
+mod uvicorn;
 mod wire;
 mod world;
 
@@ -36,5 +37,6 @@ pub use nginx::nginx;
 pub use paint::{Paint, paint};
 pub use process::{Server, binary, free_port, until_told};
 pub use usage::Usage;
+pub use uvicorn::uvicorn;
 pub use wire::Wire;
 pub use world::{ClockFile, Collector, DemoSite, LogEntry, Write, eventually, report};

@@ -180,7 +180,8 @@ fn profile_folder() -> PathBuf {
     folders.next().expect("a program is in a folder").to_owned()
 }
 
-fn target() -> PathBuf {
+/// The folder of everything that is built or installed.
+pub(crate) fn target() -> PathBuf {
     profile_folder().join("..")
 }
 
