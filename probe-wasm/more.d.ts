@@ -1,9 +1,11 @@
-import type { Extension } from "./llm-rum.js";
+import type { Extension, StreamOptions } from "./llm-rum.js";
 
 /** The streams of the page to watch. */
 export interface Addresses {
   /** Accepts the address of a stream. Default: every address. */
   isStream?: (url: string) => boolean;
+  /** Options of the streams of an address. Each replaces the probe's option of the same name. */
+  optionsOf?: (url: string) => StreamOptions | undefined;
 }
 
 /**
@@ -31,6 +33,8 @@ export interface Sockets {
   asks?: (sent: string) => boolean;
   /** Accepts the texts that end a stream. Default: those with the end marker of a known format. */
   ends?: (received: string) => boolean;
+  /** Options of the stream that a sent text asks for. Each replaces the probe's option of the same name. */
+  optionsOf?: (url: string, sent: string) => StreamOptions | undefined;
 }
 
 /**

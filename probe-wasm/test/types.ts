@@ -21,6 +21,8 @@ const flushed: Promise<void> = probe.flush();
 window.llmRum?.probe?.stop();
 probe.use(output(), output({ output: "main .answer", busy: ".running", quietMs: 3000 }));
 probe.use(marks()).mark?.("retrieval");
+probe.use(eventSource({ optionsOf: (url) => (url.includes("/code") ? { useCase: "coding" } : undefined) }));
+probe.use(webSocket({ isStream: () => true, optionsOf: (url, sent) => ({ background: sent === "ping" }) }));
 
 // @ts-expect-error a site is needed
 start({ collector: "https://rum.example" });

@@ -8,17 +8,20 @@ import { createTaskCoalescer } from "./task-coalescer.js";
 
 const OPENED = { status: 200, headers: new Headers({ "content-type": "text/event-stream" }) };
 
-/** Watches each EventSource of the page, or those whose address `isStream` accepts. */
-export const eventSource = ({ isStream = () => true } = {}) => (core) => ({
+/**
+ * Watches each EventSource of the page, or those whose address `isStream` accepts. `optionsOf` returns the options of the
+ * streams of an address.
+ */
+export const eventSource = ({ isStream = () => true, optionsOf } = {}) => (core) => ({
   stop: watchClass(
     core,
     "EventSource",
     ["close", "addEventListener"],
-    (source, time) => core.attempt(() => isStream(source.url)) && watchSource(core, source, time),
+    (source, time) => core.attempt(() => isStream(source.url)) && watchSource(core, source, time, optionsOf),
   ),
 });
 
-function watchSource(core, source, time) {
+function watchSource(core, source, time, optionsOf) {
   const { emit } = core;
   const types = new Set();
   const task = createTaskCoalescer((text, time) => emit(stream, CHUNK, new TextEncoder().encode(text), time));
@@ -38,7 +41,8 @@ function watchSource(core, source, time) {
   };
 
   function begin(time) {
-    const stream = { time, url: source.url };
+    const { url } = source;
+    const stream = { time, url, own_: core.attempt(() => optionsOf?.(url)) };
     emit(stream, OPEN, undefined, time);
     return stream;
   }

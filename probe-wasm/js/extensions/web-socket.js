@@ -34,10 +34,11 @@ const MAX_SOCKET_IDS = 8;
 
 /**
  * Watches the sockets whose address `isStream` accepts. `asks` accepts the sent texts that ask for a stream (default:
- * by their form), and `ends` the texts that end one.
+ * by their form), and `ends` the texts that end one. `optionsOf` returns the options of the stream that a text of an
+ * address asks for.
  */
-export const webSocket = ({ isStream, asks, ends = () => false }) => (core) => {
-  const app = { asks, ends, space: BUFFER_LENGTH, watching: new WeakMap(), gestureBefore: () => {}, sockets: 0 };
+export const webSocket = ({ isStream, asks, ends = () => false, optionsOf }) => (core) => {
+  const app = { asks, ends, optionsOf, space: BUFFER_LENGTH, watching: new WeakMap(), gestureBefore: () => {}, sockets: 0 };
   /** Connections of Engine.IO by host and path: one goes on over another transport. */
   const connections = new Map();
   const undos = [
@@ -176,7 +177,7 @@ function connect(core, url, engineIo, app) {
 
   function open(text, time, model) {
     askedAt = time;
-    const stream = { time, url, model };
+    const stream = { time, url, model, own_: attempt(() => app.optionsOf?.(url, text)) };
     const answer = { stream };
     answers.add(answer);
     app.watching.set(stream, (event) => onEvent(answer, event));

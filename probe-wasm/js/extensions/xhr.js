@@ -14,12 +14,13 @@ const HEADERS_RECEIVED = 2;
 
 /**
  * Watches the requests of the page whose response is a stream of text. `isStream` accepts the addresses of those that
- * neither their content type nor their request shows to be one.
+ * neither their content type nor their request shows to be one, and `optionsOf` returns the options of the streams of an
+ * address.
  */
-export const xhr = ({ isStream } = {}) => (core) => {
+export const xhr = ({ isStream, optionsOf } = {}) => (core) => {
   // An address may be a `URL` as well.
   const inspect = createRequestInspector(isStream && ((url) => core.attempt(() => isStream(`${url}`))));
-  const watch = (request) => watchRequest(core, inspect, request);
+  const watch = (request) => watchRequest(core, inspect, request, optionsOf);
   return {
     stop: watchClass(core, "XMLHttpRequest", ["send", "open", "setRequestHeader", "abort"], watch),
     addFields(report, { xhr }) {
@@ -29,7 +30,7 @@ export const xhr = ({ isStream } = {}) => (core) => {
   };
 };
 
-function watchRequest(core, inspect, request) {
+function watchRequest(core, inspect, request, optionsOf) {
   const { emit } = core;
   let method, url, isAsync, accept, stream, asked, opened, length;
 
@@ -72,6 +73,7 @@ function watchRequest(core, inspect, request) {
 
   function open() {
     opened = 1;
+    stream.own_ = core.attempt(() => optionsOf?.(`${url}`));
     emit(stream, OPEN, undefined, stream.time);
   }
 

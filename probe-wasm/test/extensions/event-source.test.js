@@ -15,9 +15,10 @@ class Source extends EventTarget {
 let faults;
 let told;
 let times;
+let opened;
 
 beforeEach(() => {
-  [faults, told, times] = [0, [], []];
+  [faults, told, times, opened] = [0, [], [], []];
   globalThis.self = { EventSource: Source };
   // A real channel keeps Node running.
   globalThis.MessageChannel = class {
@@ -35,15 +36,16 @@ function guard(job) {
 }
 
 /** The class of a watched page. */
-function watched() {
+function watched(options) {
   const emit = (stream, moment, value, time) => {
+    if (moment == OPEN) opened.push(stream);
     if (moment == CHUNK) {
       stream.seen = FIRST_TOKEN;
       times.push(time);
     }
     told.push(moment == CHUNK ? new TextDecoder().decode(value) : moment);
   };
-  eventSource()({ emit, guard, attempt: guard });
+  eventSource(options)({ emit, guard, attempt: guard });
   return self.EventSource;
 }
 
@@ -98,4 +100,18 @@ test("the events of one task are reported with one time", async () => {
   const [first, more, later] = times;
   assert.ok(more < first && first - more < 0.01, "more of the same read");
   assert.ok(later > first);
+});
+
+test("the app gives options to the streams of an address", () => {
+  const optionsOf = (url) => ({ useCase: url.split("/").at(-1) });
+  const source = new (watched({ optionsOf }))();
+  source.dispatchEvent(new Event("open"));
+  source.dispatchEvent(new Event("error"));
+  source.dispatchEvent(new Event("open"));
+  assert.deepEqual(opened.map(({ own_ }) => own_), [{ useCase: "events" }, { useCase: "events" }], "each response has them");
+  const optionsOfNone = () => {
+    throw new Error("a mistake of the app");
+  };
+  new (watched({ optionsOf: optionsOfNone }))();
+  assert.deepEqual([opened.length, opened[2].own_], [3, undefined], "without options it is watched all the same");
 });

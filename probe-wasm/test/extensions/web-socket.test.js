@@ -340,3 +340,22 @@ test("a socket keeps no stream after the observation stops", (t) => {
   chat.ask();
   assert.equal(chat.lost(), 1);
 });
+
+test("the app gives options to the stream of each question", (t) => {
+  const opened = [];
+  const optionsOf = (url, sent) => ({ useCase: JSON.parse(sent).mode, variant: new URL(url).pathname.slice(1) });
+  const chat = page(t, { optionsOf, asks: (sent) => sent.startsWith("{") });
+  chat.load();
+  const { onEvent } = chat.extension;
+  chat.extension.onEvent = (stream, event, value) => {
+    if (event == OPEN) opened.push(stream.own_);
+    onEvent(stream, event, value);
+  };
+  chat.ask('{"mode":"chat"}');
+  chat.at(5);
+  chat.ask('{"mode":"coding"}');
+  assert.deepEqual(opened, [
+    { useCase: "chat", variant: "socket" },
+    { useCase: "coding", variant: "socket" },
+  ]);
+});

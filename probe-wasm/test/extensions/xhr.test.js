@@ -174,3 +174,24 @@ test("a response that is no stream is discarded", () => {
   request.comes(2);
   assert.deepEqual(moments, []);
 });
+
+test("the app gives options to the streams of an address", () => {
+  const asked = [];
+  const optionsOf = (url) => {
+    asked.push(url);
+    return { useCase: "coding" };
+  };
+  const { request, told } = page({ optionsOf });
+  request.open("POST", new URL("https://chat.example/code"));
+  request.send(ASK);
+  assert.deepEqual([told[0][0].own_, asked], [{ useCase: "coding" }, ["https://chat.example/code"]]);
+});
+
+test("options are asked for streams alone", () => {
+  const { request, told, faults } = page({ optionsOf: () => assert.fail() });
+  request.getResponseHeader = () => "application/json";
+  request.open("GET", "/orders");
+  request.send();
+  request.comes(2);
+  assert.deepEqual([told, faults], [[], 0]);
+});
