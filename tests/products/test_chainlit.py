@@ -28,13 +28,9 @@ window.WebSocket = new Proxy(WebSocket, {
 });
 """
 
-LOADER = """
-for (const [file, data] of [["llm-rum.js", { site: "pk_chat" }],
-                            ["llm-rum-more.js", { with: "webSocket", socket: "/ws/socket.io" }]]) {
-  const script = Object.assign(document.createElement("script"), { src: "COLLECTOR/" + file, async: false });
-  Object.assign(script.dataset, data);
-  document.head.append(script);
-}
+RECIPE = Path(__file__).parents[2] / "docs/recipes/chainlit.js"
+
+ENDED_STREAMS = """
 const ended = window.endedStreams = [];
 const wait = setInterval(() => {
   if (!window.llmRum?.probe) return;
@@ -58,11 +54,12 @@ UNTIL = "while (!(%s)) await new Promise((next) => setTimeout(next, 20)); return
 def chainlit(collector: Collector, folder: Path) -> Iterator[str]:
     port = free_port()
     (folder / "public").mkdir()
-    (folder / "public/loader.js").write_text(LOADER.replace("COLLECTOR", collector.url))
+    loader = RECIPE.read_text().replace("https://rum.example", collector.url).replace("pk_live_1", "pk_chat")
+    (folder / "public/llm-rum-loader.js").write_text(loader + ENDED_STREAMS)
     (folder / ".chainlit").mkdir()
     # It refuses the file of another version.
     meta = f'[meta]\ngenerated_by = "{version("chainlit")}"\n'
-    (folder / ".chainlit/config.toml").write_text(f'[UI]\nname = "Assistant"\ncustom_js = "/public/loader.js"\n{meta}')
+    (folder / ".chainlit/config.toml").write_text(f'[UI]\nname = "Assistant"\ncustom_js = "/public/llm-rum-loader.js"\n{meta}')
     app = Path(__file__).parent / "chainlit_chat.py"
     command = [sys.executable, "-m", "chainlit", "run", app, "--headless", "--host", "127.0.0.1", "--port", str(port)]
     environment = os.environ | {"CHAINLIT_APP_ROOT": str(folder)}
