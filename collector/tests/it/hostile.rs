@@ -4,6 +4,7 @@
 
 mod accounting;
 mod bodies;
+mod cgroup;
 mod floods;
 mod http;
 mod ids;
@@ -89,16 +90,21 @@ impl Case {
 
 impl Target {
     fn start(config: &str) -> Self {
+        Self::start_as(config, |command| command)
+    }
+
+    /// Starts with another command, such as one that does the same in a cgroup.
+    fn start_as(config: &str, change: impl FnOnce(Command) -> Command) -> Self {
         let folder = TempDir::new().unwrap();
         std::fs::write(folder.path().join("llm-rum.toml"), config).unwrap();
-        Self { process: serve(folder.path()), folder }
+        Self { process: Process::spawn(&mut change(serve(folder.path()))), folder }
     }
 
     /// Kills it, and starts it again on the same folder.
     fn restart(&mut self) {
         self.process.child.kill().unwrap();
         self.process.child.wait().unwrap();
-        self.process = serve(self.folder.path());
+        self.process = Process::spawn(&mut serve(self.folder.path()));
     }
 
     /// Sends every case, checks answers and memory, and then the ingest accounting.
@@ -196,11 +202,11 @@ impl Target {
     }
 }
 
-fn serve(folder: &Path) -> Process {
+fn serve(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(folder.join("llm-rum.toml"));
     command.arg("--data").arg(folder.join("data"));
-    Process::spawn(&mut command)
+    command
 }
 
 impl Expected {

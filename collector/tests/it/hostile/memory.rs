@@ -1,4 +1,5 @@
-//! The memory budget: values as far apart as reports may have, while scrapes and queries read them, and many series.
+//! The memory budget, configured and found in a cgroup: values as far apart as reports may have, while scrapes and
+//! queries read them, and many series.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,19 +8,60 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::cgroup::MemoryGroup;
 use super::{Target, request};
 use crate::harness::{TIMEOUT, far};
 
+/// How a collector gets its budget.
+enum Budget {
+    /// `memory_bytes` of the configuration.
+    Configured(u64),
+    /// The limit of a cgroup.
+    Detected(MemoryGroup, u64),
+}
+
+impl Budget {
+    /// The limit of a cgroup. Where none can be made, the configuration has it.
+    fn of_group(name: &str, memory_bytes: u64) -> Self {
+        let group = MemoryGroup::of(name, memory_bytes);
+        group.map_or(Self::Configured(memory_bytes), |group| Self::Detected(group, memory_bytes))
+    }
+
+    const fn bytes(&self) -> u64 {
+        match self {
+            Self::Configured(bytes) | Self::Detected(_, bytes) => *bytes,
+        }
+    }
+}
+
 impl Target {
-    fn with_budget(memory_bytes: u64, sites: u64) -> Self {
+    fn with_budget(budget: &Budget, sites: u64) -> Self {
         // The 90 models and 22 providers come from this machine.
-        let limits = "[limits]\nmodels = 120\nproviders = 30\n";
-        let mut config = format!("memory_bytes = {memory_bytes}\n{limits}");
+        let mut config = "[limits]\nmodels = 120\nproviders = 30\n".to_owned();
         for n in 0..sites {
             writeln!(config, "[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['loopback']")
                 .unwrap();
         }
-        Self::start(&config)
+        let target = match budget {
+            Budget::Configured(bytes) => Self::start(&format!("memory_bytes = {bytes}\n{config}")),
+            Budget::Detected(group, _) => Self::start_as(&config, |command| group.within(&command)),
+        };
+        let memory = target.process.json("/readyz")["memory"].clone();
+        assert_eq!(memory["budget_bytes"], budget.bytes(), "{memory}");
+        target
+    }
+
+    /// Checks that the process has stayed within its budget, and that the kernel has killed none.
+    fn stayed_within(&self, budget: &Budget) {
+        let (peak, most) = (self.peak_private_bytes(), budget.bytes());
+        println!("at most {peak} of {most} bytes");
+        assert!(peak < most, "{peak} of {most} bytes");
+        if let Budget::Detected(group, _) = budget {
+            let (kills, peak) = group.kills_and_peak();
+            println!("the group had at most {peak:?} bytes, with pages of files");
+            assert_eq!(kills, 0, "the kernel has killed the collector");
+        }
+        assert_eq!(self.process.get("/readyz").0, 200);
     }
 
     /// Most private memory that the process ever had, in bytes. The kernel drops pages of files before it kills.
@@ -63,8 +105,8 @@ impl Target {
 }
 
 /// Sends the shortest and the longest values to each series, of which a batch has 100, and reads all the while.
-fn far_values_fit(memory_bytes: u64, sites: u64, batches: u64) {
-    let target = Target::with_budget(memory_bytes, sites);
+fn far_values_fit(budget: &Budget, sites: u64, batches: u64) {
+    let target = Target::with_budget(budget, sites);
     let sent = 2 * sites * batches;
     let beacons = (0..sent).map(|n| {
         let (end, site, batch) = (n / sites % 2, n % sites, n / sites / 2);
@@ -88,20 +130,14 @@ fn far_values_fit(memory_bytes: u64, sites: u64, batches: u64) {
         books
     });
     assert_eq!(books["reports"]["unaccounted"], 0, "{books}");
-    let peak = target.peak_private_bytes();
-    println!("{sites} sites: at most {peak} of {memory_bytes} bytes; {}", books["beacons"]);
-    assert!(peak < memory_bytes, "{peak} of {memory_bytes} bytes");
+    println!("{sites} sites: {}", books["beacons"]);
+    target.stayed_within(budget);
 }
 
-#[test]
-fn far_values_of_a_site_fit_into_256_mib() {
-    far_values_fit(256 * MIB, 1, 19);
-}
-
-#[test]
-fn ten_thousand_series_fit_into_256_mib_without_a_refusal() {
-    let (memory_bytes, sites) = (256 * MIB, 6);
-    let target = Target::with_budget(memory_bytes, sites);
+/// Sends one stream to each of 10,800 series.
+fn ten_thousand_series_fit(budget: &Budget) {
+    let sites = 6;
+    let target = Target::with_budget(budget, sites);
     let beacons = (0..sites * 18).map(|n| {
         let (site, batch) = (n % sites, n / sites);
         let reports = (0..100).map(|k: u64| far(100.0, (n * 100 + k).into(), (batch * 100 + k) as usize));
@@ -113,12 +149,50 @@ fn ten_thousand_series_fit_into_256_mib_without_a_refusal() {
     let (status, metrics) = target.process.get("/metrics");
     assert_eq!(status, 200);
     assert!(metrics.contains("\nllm_rum_omitted_series 9800\n"), "the other 1,000 are in the answer");
-    assert!(metrics.contains(&format!("\nllm_rum_memory_budget_bytes {memory_bytes}\n")));
+    assert_eq!(metrics.matches("\nllm_requests_total{").count(), 1_000);
+    assert!(metrics.contains("\nllm_rum_metrics_cut{reason=\"bytes\"} 0\n"), "{} bytes", metrics.len());
+    assert!(metrics.contains(&format!("\nllm_rum_memory_budget_bytes {}\n", budget.bytes())));
     let memory = target.process.json("/readyz")["memory"].clone();
-    assert_eq!(memory["budget_bytes"], memory_bytes);
-    assert!(memory["used_bytes"].as_u64().is_some_and(|used| used > MIB && used < memory_bytes), "{memory}");
-    let peak = target.peak_private_bytes();
-    assert!(peak < memory_bytes, "{peak} of {memory_bytes} bytes");
+    assert!(
+        memory["used_bytes"].as_u64().is_some_and(|used| used > MIB && used < budget.bytes()),
+        "{memory}"
+    );
+    target.stayed_within(budget);
+}
+
+#[test]
+fn far_values_of_a_site_fit_into_256_mib() {
+    far_values_fit(&Budget::Configured(256 * MIB), 1, 19);
+}
+
+#[test]
+fn far_values_of_four_sites_fit_into_512_mib() {
+    far_values_fit(&Budget::Configured(512 * MIB), 4, 14);
+}
+
+#[test]
+fn ten_thousand_series_fit_into_256_mib_without_a_refusal() {
+    ten_thousand_series_fit(&Budget::Configured(256 * MIB));
+}
+
+#[test]
+fn far_values_of_a_site_fit_into_a_cgroup_of_256_mib() {
+    far_values_fit(&Budget::of_group("far-values-256", 256 * MIB), 1, 19);
+}
+
+#[test]
+fn far_values_of_four_sites_fit_into_a_cgroup_of_512_mib() {
+    far_values_fit(&Budget::of_group("far-values-512", 512 * MIB), 4, 14);
+}
+
+#[test]
+fn ten_thousand_series_fit_into_a_cgroup_of_256_mib() {
+    ten_thousand_series_fit(&Budget::of_group("series-256", 256 * MIB));
+}
+
+#[test]
+fn ten_thousand_series_fit_into_a_cgroup_of_512_mib() {
+    ten_thousand_series_fit(&Budget::of_group("series-512", 512 * MIB));
 }
 
 const MIB: u64 = 1 << 20;
