@@ -258,6 +258,8 @@ pub struct Limits {
     pub window_series: usize,
     /// Most series of all sites in an answer of `/metrics`, those with the most streams. Default 1000.
     pub metrics_series: usize,
+    /// Most bytes of all series in an answer of `/metrics`, uncompressed. Default 67108864.
+    pub metrics_bytes: usize,
 }
 
 /// How long a stream's id is remembered, so that a report that is sent twice counts once.
@@ -480,6 +482,7 @@ impl Default for Limits {
             series: 2000,
             window_series: 2000,
             metrics_series: 1000,
+            metrics_bytes: 64 * 1024 * 1024,
         }
     }
 }

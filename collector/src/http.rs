@@ -17,3 +17,4 @@ pub(crate) mod request_origin;
 pub(crate) mod session_cookie;
 pub(crate) mod snippet;
 pub(crate) mod static_files;
+pub(crate) mod streamed_body;

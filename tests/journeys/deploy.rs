@@ -223,7 +223,7 @@ async fn slow_waits_are_p1_and_p2_at_once_and_p3_after_a_day() -> Result<()> {
 type Series = (&'static str, &'static str);
 
 /// What makes each alert on the collector sound, and after how many minutes.
-const LOUD: [(&str, u32, &[Series]); 10] = [
+const LOUD: [(&str, u32, &[Series]); 11] = [
     ("LlmRumDown", 5, &[("up{job='llm-rum'}", "0x10")]),
     ("LlmRumStoreNotWritable", 5, &[("llm_rum_store_writable", "0x10")]),
     ("LlmRumRefusesWork", 20, &[("llm_rum_beacons_total{result='overloaded'}", "0+1x30")]),
@@ -245,10 +245,11 @@ const LOUD: [(&str, u32, &[Series]); 10] = [
     ("LlmRumProbesDrop", 15, &[("llm_rum_probe_dropped_total{reason='send_failed'}", "0+50x20")]),
     ("LlmRumCountryFile", 10, &[("llm_rum_country_files_total{result='broken'}", "0x5 1x10")]),
     ("LlmRumJournalDamaged", 10, &[("llm_rum_journal_repairs_total{kind='damaged'}", "0x5 1x10")]),
+    ("LlmRumMetricsCut", 10, &[("llm_rum_metrics_cut{reason='bytes'}", "1x20")]),
 ];
 
 /// A collector that samples, leaves out bots and has had its troubles, all of which are over.
-const QUIET: [Series; 15] = [
+const QUIET: [Series; 16] = [
     ("up{job='llm-rum'}", "1x200"),
     ("llm_rum_store_writable", "1x200"),
     ("llm_rum_beacons_total{result='accepted'}", "0+9x200"),
@@ -264,6 +265,7 @@ const QUIET: [Series; 15] = [
     ("llm_rum_country_files_total{result='read'}", "0x5 1x195"),
     ("llm_rum_country_files_total{result='broken'}", "1x200"),
     ("llm_rum_journal_repairs_total{kind='torn_end'}", "0x5 1x195"),
+    ("llm_rum_metrics_cut{reason='time'}", "0x50 1x2 0x150"),
 ];
 
 #[tokio::test]

@@ -96,6 +96,8 @@ pub(crate) enum Kind {
     Access,
     /// Requests other than beacons that were refused for the memory budget.
     Memory,
+    /// Answers of `/metrics` that a limit ended, by the limit.
+    MetricsCut,
     /// Streams that an operator deleted.
     Deleted,
     /// Facts of the backend, by result.
@@ -108,7 +110,7 @@ pub(crate) enum Kind {
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -125,6 +127,7 @@ impl Kind {
         Self::EngineScrape,
         Self::Access,
         Self::Memory,
+        Self::MetricsCut,
         Self::Deleted,
         Self::ServerFact,
         Self::Apart,
@@ -148,6 +151,7 @@ impl Kind {
             Self::EngineScrape => "engine_scrape",
             Self::Access => "access",
             Self::Memory => "memory",
+            Self::MetricsCut => "metrics_cut",
             Self::Deleted => "deleted",
             Self::ServerFact => "server_fact",
             Self::Apart => "apart",
@@ -233,6 +237,9 @@ impl Counts {
         }
         self.add(Kind::Listener, "", REJECTED, counters.take_rejected_listeners());
         self.add(Kind::Memory, "", REJECTED, counters.take_memory_limited());
+        for (cut, count) in counters.take_metrics_cuts() {
+            self.add(Kind::MetricsCut, "", cut.as_str(), count);
+        }
         for (result, count) in counters.take_facts() {
             self.add(Kind::ServerFact, "", result.as_str(), count);
         }

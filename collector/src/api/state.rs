@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use crate::api::live_feed::LiveFeeds;
 use crate::api::marker_rates::MarkerRates;
 use crate::config::Config;
@@ -22,6 +24,8 @@ use crate::time::{self, HOUR_MS, MINUTE_MS};
 pub(crate) struct ApiState {
     pub(crate) config: Arc<Config>,
     pub(crate) reader: Arc<ReaderPool>,
+    /// Limit of concurrent answers of `/metrics`: each holds the statistics of its series until all are sent.
+    pub(crate) scrapes: Arc<Semaphore>,
     pub(crate) minutes_from: MinutesFrom,
     pub(crate) live: Arc<LiveFeeds>,
     pub(crate) counters: Arc<RequestCounters>,
@@ -32,6 +36,9 @@ pub(crate) struct ApiState {
     pub(crate) marker_rates: Arc<MarkerRates>,
     pub(crate) engines: Arc<EngineStatuses>,
 }
+
+/// Limit of concurrent answers of `/metrics`.
+pub(crate) const MOST_SCRAPES: usize = 4;
 
 impl ApiState {
     /// The alerts and budgets of every use case of the sites that the filter selects, now.

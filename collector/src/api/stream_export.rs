@@ -5,12 +5,11 @@ mod stream_file;
 
 use std::io;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt as _, stream};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
@@ -20,6 +19,7 @@ use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::http::error::{ApiError, Reason};
+use crate::http::streamed_body::streamed;
 use crate::rows::parquet_reader::FieldsRead;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
@@ -66,13 +66,8 @@ async fn export(
         let unexplained = || ApiError::new(Reason::Internal, "the export ended before it began");
         return Err(failed.map_or_else(unexplained, ApiError::from));
     };
-    let chunks = stream::unfold(chunks, async |mut chunks: mpsc::Receiver<io::Result<Bytes>>| {
-        chunks.recv().await.map(|chunk| (chunk, chunks))
-    });
-    // Compression asks once more after the end.
-    let chunks = chunks.fuse();
     let headers = [(CONTENT_TYPE, format.content_type()), (CONTENT_DISPOSITION, format.disposition())];
-    let mut response = (headers, Body::from_stream(chunks)).into_response();
+    let mut response = (headers, streamed(chunks)).into_response();
     if let Some(since_ms) = kept_since_ms {
         response.headers_mut().insert(KEPT_SINCE, HeaderValue::from(since_ms));
     }

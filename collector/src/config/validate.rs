@@ -186,6 +186,7 @@ impl Config {
             ("limits.providers", self.limits.providers),
             ("limits.use_cases", self.limits.use_cases),
             ("limits.metrics_series", self.limits.metrics_series),
+            ("limits.metrics_bytes", self.limits.metrics_bytes),
             ("limits.series", self.limits.series),
             ("limits.window_series", self.limits.window_series),
             ("dedupe.ids", self.dedupe.ids),

@@ -113,6 +113,26 @@ impl EngineScrapeResult {
     }
 }
 
+/// Limit that ended an answer of `/metrics` before the last series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetricsCut {
+    /// `limits.metrics_bytes`.
+    Bytes,
+    /// The time in which the scraper must have read the answer.
+    Time,
+}
+
+impl MetricsCut {
+    pub(crate) const ALL: [Self; 2] = [Self::Bytes, Self::Time];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Time => "time",
+        }
+    }
+}
+
 /// Counters of the ingest endpoint, collected by the thread that owns
 /// [`Counts`](crate::aggregate::internal_metrics::Counts). Counters that every request increments take no
 /// lock.
@@ -135,6 +155,7 @@ pub(crate) struct RequestCounters {
     facts: [AtomicU64; FactResult::ALL.len()],
     notifications: [[AtomicU64; NotificationResult::ALL.len()]; NotifyKind::ALL.len()],
     engine_scrapes: [AtomicU64; EngineScrapeResult::ALL.len()],
+    metrics_cuts: [AtomicU64; MetricsCut::ALL.len()],
     /// Who was refused last.
     pub(crate) recent: RecentRefusals,
 }
@@ -210,6 +231,17 @@ impl RequestCounters {
 
     pub(crate) fn engine_scrape(&self, result: EngineScrapeResult) {
         self.engine_scrapes[result as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an answer of `/metrics` that a limit ended.
+    pub(crate) fn metrics_cut(&self, cut: MetricsCut) {
+        self.metrics_cuts[cut as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Such answers since the last call.
+    pub(crate) fn take_metrics_cuts(&self) -> impl Iterator<Item = (MetricsCut, u64)> + '_ {
+        let take = |cut| (cut, self.metrics_cuts[cut as usize].swap(0, Ordering::Relaxed));
+        MetricsCut::ALL.into_iter().map(take)
     }
 
     /// Scrapes of engines since the last call.

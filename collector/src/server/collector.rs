@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::api::live_feed::LiveFeeds;
 use crate::api::marker_rates::MarkerRates;
-use crate::api::state::ApiState;
+use crate::api::state::{ApiState, MOST_SCRAPES};
 use crate::background_thread::Background;
 use crate::config::Config;
 use crate::engines::{self, EngineStatuses};
@@ -79,6 +79,7 @@ impl Collector {
         let api = ApiState {
             config: config.clone(),
             reader,
+            scrapes: Arc::new(Semaphore::new(MOST_SCRAPES)),
             minutes_from,
             live: Arc::new(LiveFeeds::default()),
             counters: counters.clone(),

@@ -25,6 +25,7 @@ mod limited_token;
 mod live;
 mod markers;
 mod memory_budget;
+mod metrics_limits;
 mod operations;
 mod otlp;
 mod phases;

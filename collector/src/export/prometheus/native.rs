@@ -69,13 +69,13 @@ fn varint_field(out: &mut Vec<u8>, number: u64, value: u64) {
     varint(out, value);
 }
 
-fn bytes_field(out: &mut Vec<u8>, number: u64, bytes: &[u8]) {
+pub(super) fn bytes_field(out: &mut Vec<u8>, number: u64, bytes: &[u8]) {
     varint(out, number << 3 | DELIMITED);
     varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-fn varint(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
