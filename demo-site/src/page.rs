@@ -94,7 +94,11 @@ impl Page {
             if let Some(stub) = stub {
                 write!(probe, "<script>{stub}</script>\n    ").expect(TAKEN);
             }
-            let tag = format!(r#"<script async src="{collector}/llm-rum.js" data-site="{site}"></script>"#);
+            // Without a `Referer` the collector serves the build that users get, although the demo is on loopback.
+            let referrer = r#"referrerpolicy="no-referrer""#;
+            let tag = format!(
+                r#"<script async src="{collector}/llm-rum.js" {referrer} data-site="{site}"></script>"#
+            );
             probe.push_str(&tag);
             if !extensions.is_empty() {
                 let more = format!(r#"data-with="{}" data-socket="/socket""#, escaped(extensions));
@@ -207,7 +211,8 @@ mod tests {
     #[test]
     fn the_page_has_stub_and_script_tag_unless_left_out() {
         let html = |extensions, stub| page().html("<head><!-- probe --></head>", extensions, stub);
-        let tag = r#"<script async src="http://127.0.0.1:8787/llm-rum.js" data-site="a&quot;b"></script>"#;
+        let src = r#"src="http://127.0.0.1:8787/llm-rum.js" referrerpolicy="no-referrer""#;
+        let tag = format!(r#"<script async {src} data-site="a&quot;b"></script>"#);
         assert_eq!(html(Some(""), Some("tap()")), format!("<head><script>tap()</script>\n    {tag}</head>"));
         assert_eq!(html(Some(""), None), format!("<head>{tag}</head>"));
         assert_eq!(html(None, Some("tap()")), "<head></head>");

@@ -1,8 +1,8 @@
 //! The probe's development build: what a page's developer reads in the console, and what the collector counts.
 
 use anyhow::{Result, ensure};
-use serde_json::json;
-use tests::{Engine, eventually};
+use serde_json::{Value, json};
+use tests::{AppPage, Engine, eventually};
 
 use crate::{Stage, in_every_engine};
 
@@ -30,6 +30,44 @@ async fn mistakes(engine: Engine) -> Result<()> {
     ensure!(reports[0].variant.as_deref() == Some("short"), "{reports:#?}");
     stage.browser.close().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tag_tells_mistakes_on_loopback_only() -> Result<()> {
+    in_every_engine(tags_on_loopback).await
+}
+
+/// The page's own policy hides its address, so that the collector sees none of loopback. A tag may show it.
+async fn tags_on_loopback(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let snippet = stage.collector.get("/snippet.json?site=demo").await?;
+    let of_snippet = snippet["tag"].as_str().unwrap_or_default();
+    let tag = format!("<script async src=\"{}/llm-rum.js\"></script>", stage.collector.url);
+    let cases = [
+        (&*tag, "data-site=demo data-usecase=chat", json!([USE_CASE])),
+        (&*tag, "data-use-case=chat", json!(["data-site is missing, so nothing is measured"])),
+        (of_snippet, "data-usecase=chat", json!([USE_CASE])),
+    ];
+    // In this order: a browser keeps the normal build for an hour.
+    for (policy, is_told) in [("origin", true), ("no-referrer", false)] {
+        for (tag, attributes, mistakes) in &cases {
+            let expected = if is_told { mistakes } else { &json!([]) };
+            let more = format!("<script async referrerpolicy={policy} {attributes}");
+            let head = format!("<script>{KEEP_WARNINGS}</script>{}", tag.replace("<script async", &more));
+            let page = AppPage::serve(&head, "").await?;
+            stage.browser.page.goto(&page.url).await?;
+            let warnings = stage.browser.run("return window.warnings", vec![]).await?;
+            ensure!(warnings == *expected, "{warnings} instead of {expected} in {engine:?}: {head}");
+            let loaded = stage.browser.run("return 'llmRum' in window", vec![]).await?;
+            ensure!(loaded == Value::Bool(true), "{head}");
+        }
+    }
+    stage.browser.close().await
+}
+
+const USE_CASE: &str = "data-usecase is unknown: did you mean data-use-case?";
+
+const KEEP_WARNINGS: &str =
+    "window.warnings = []; console.warn = (prefix, sentence) => window.warnings.push(sentence)";
 
 /// Two probes one after the other: the first has a wrong key and a wrong option.
 const READ_STREAMS: &str = "

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use axum::body::Body;
 use axum::extract::{self, State};
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
@@ -57,7 +57,8 @@ impl AppPage {
         );
         let policy = policy.to_owned();
         let page = move || async move {
-            let html = Html(html);
+            // The pages are on loopback, but are to have the build that users get.
+            let html = ([(REFERRER_POLICY, "no-referrer")], Html(html));
             if policy.is_empty() {
                 html.into_response()
             } else {

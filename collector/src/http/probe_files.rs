@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::extract::{self, State};
+use axum::http::header::REFERER;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -16,6 +17,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use rust_embed::{EmbeddedFile, RustEmbed};
 
+use crate::config::origin::is_loopback_host;
 use crate::http::content_encoding::ContentCoding;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
@@ -46,10 +48,10 @@ struct ArchivedFile {
 
 /// The probe of this binary, for pages of any origin.
 pub(crate) async fn latest(uri: Uri, headers: HeaderMap) -> Response {
-    let name = uri.path().trim_start_matches('/');
+    // Pages request it without a version: one hour limits how long an outdated copy is used.
+    let (name, cache) = build_for(&headers, uri.path().trim_start_matches('/'), CACHE_ONE_HOUR);
     match Asset::embedded::<EmbeddedFiles>(name, &headers) {
-        // Pages request it without a version: one hour limits how long an outdated copy is used.
-        Some(file) => to_any_page(file.serve(CACHE_ONE_HOUR, &headers)),
+        Some(file) => to_any_page(file.serve(cache, &headers)),
         None => ApiError::new(Reason::NotFound, WITHOUT_PROBE).into_response(),
     }
 }
@@ -60,14 +62,33 @@ pub(crate) async fn versioned(
     extract::Path((version, name)): extract::Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    match probes.find(&version, &name, &headers) {
-        Some(asset) => to_any_page(asset.serve(CACHE_FOREVER, &headers)),
+    let (build, cache) = build_for(&headers, &name, CACHE_FOREVER);
+    // Early versions have no development build.
+    let found = probes.find(&version, build, &headers).or_else(|| probes.find(&version, &name, &headers));
+    match found {
+        Some(asset) => to_any_page(asset.serve(cache, &headers)),
         None => {
             let message =
                 "this version of the probe is no longer served: `/snippet` has the current script tag";
             to_any_page(ApiError::new(Reason::NotFound, message).into_response())
         }
     }
+}
+
+/// The file for the requested `name`, and its `Cache-Control`. On loopback the script is the development build, which
+/// tells a developer each mistake. The normal build has no room for that.
+fn build_for<'a>(headers: &HeaderMap, name: &'a str, cache: &'static str) -> (&'a str, &'static str) {
+    if name == SCRIPT && is_from_loopback(headers) { (DEVELOPMENT, CACHE_OF_ONE_PAGE) } else { (name, cache) }
+}
+
+/// Whether the page that loads the file is on the browser's own machine.
+fn is_from_loopback(headers: &HeaderMap) -> bool {
+    let referer = headers.get(REFERER).and_then(|referer| referer.to_str().ok());
+    let page = referer.and_then(|referer| referer.parse::<Uri>().ok());
+    page.is_some_and(|page| {
+        matches!(page.scheme_str(), Some("http" | "https"))
+            && page.authority().is_some_and(|authority| is_loopback_host(authority.as_str()))
+    })
 }
 
 fn to_any_page(mut response: Response) -> Response {
@@ -204,8 +225,14 @@ fn forms() -> impl Iterator<Item = (&'static str, Option<ContentCoding>, String)
 }
 
 /// Files that pages request with a version, and the npm package: npm stores the hash of what it installed.
-const VERSIONED: [&str; 5] =
-    ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "llm-rum.tgz"];
+const VERSIONED: [&str; 6] =
+    [SCRIPT, "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "llm-rum.tgz", DEVELOPMENT];
+/// The script of the tag, and its development build.
+pub(crate) const SCRIPT: &str = "llm-rum.js";
+pub(crate) const DEVELOPMENT: &str = "llm-rum-dev.js";
+/// Shared caches must not give the development build to other pages. The normal build carries no `Vary: referer`:
+/// caches would keep a copy for each page, and a wrong copy on loopback is only silent.
+const CACHE_OF_ONE_PAGE: &str = "private, no-cache";
 /// One update a week for half a year.
 const MAX_VERSIONS: usize = 26;
 
@@ -221,6 +248,50 @@ mod tests {
     use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
 
     use super::*;
+
+    fn from_page(referer: &str) -> HeaderMap {
+        HeaderMap::from_iter([(REFERER, HeaderValue::from_str(referer).unwrap())])
+    }
+
+    #[test]
+    fn only_pages_on_loopback_get_the_development_build() {
+        for (referer, name, expected) in [
+            ("http://localhost:5173/", SCRIPT, DEVELOPMENT),
+            ("https://127.0.0.1/chat?a=1", SCRIPT, DEVELOPMENT),
+            ("http://[::1]:8080/", SCRIPT, DEVELOPMENT),
+            ("http://localhost/", "llm-rum-more.js", "llm-rum-more.js"),
+            ("https://app.example/", SCRIPT, SCRIPT),
+            ("https://localhost.app.example/", SCRIPT, SCRIPT),
+            ("https://app.example/http://localhost/", SCRIPT, SCRIPT),
+            ("capacitor://localhost/", SCRIPT, SCRIPT),
+            ("", SCRIPT, SCRIPT),
+        ] {
+            let (build, cache) = build_for(&from_page(referer), name, CACHE_FOREVER);
+            assert_eq!(build, expected, "{name} from `{referer}`");
+            // No shared cache may give the development build to another page.
+            assert_eq!(cache.starts_with("private"), build == DEVELOPMENT, "{name} from `{referer}`");
+        }
+        assert_eq!(build_for(&HeaderMap::new(), SCRIPT, CACHE_ONE_HOUR), (SCRIPT, CACHE_ONE_HOUR));
+    }
+
+    #[tokio::test]
+    async fn an_earlier_version_has_a_build_for_loopback_too() {
+        let data = tempfile::tempdir().unwrap();
+        leave(data.path(), "000000000000001c", 1);
+        leave(data.path(), "000000000000001d", 2);
+        fs::remove_file(data.path().join("probe/000000000000001c").join(DEVELOPMENT)).unwrap();
+        let probes = Arc::new(ProbeVersions::open(data.path()));
+        for (version, referer, expected) in [
+            ("000000000000001d", "http://localhost/", "llm-rum-dev.js of 000000000000001d"),
+            ("000000000000001d", "https://app.example/", "llm-rum.js of 000000000000001d"),
+            ("000000000000001c", "http://localhost/", "llm-rum.js of 000000000000001c"),
+        ] {
+            let path = extract::Path((version.to_owned(), SCRIPT.to_owned()));
+            let response = versioned(State(probes.clone()), path, from_page(referer)).await;
+            let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
+            assert_eq!(body, expected.as_bytes(), "{version} from {referer}");
+        }
+    }
 
     fn leave(folder: &Path, version: &str, seconds: u64) {
         let at = folder.join("probe").join(version);

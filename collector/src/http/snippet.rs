@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::config::origin::{Origin, is_loopback_host};
 use crate::http::error::{ApiError, Reason};
-use crate::http::probe_files::{ProbeFile, ProbeVersions, WITHOUT_PROBE};
+use crate::http::probe_files::{DEVELOPMENT, ProbeFile, ProbeVersions, SCRIPT, WITHOUT_PROBE};
 use crate::http::static_files::{Asset, CACHE_ONE_HOUR, secured};
 
 /// Query parameters. Without a site, the page asks for one.
@@ -47,6 +47,7 @@ struct Snippet {
 #[derive(Serialize)]
 struct File {
     url: String,
+    /// One hash, or several separated by a space: the file must have one of them.
     integrity: String,
 }
 
@@ -180,15 +181,18 @@ impl Snippet {
                 "the collector's address is not valid: write it as `https://rum.example`, in lower case";
             return Err(ApiError::new(Reason::BadQuery, message));
         };
-        let names = ["llm-rum.js", "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "stub.js"];
-        let [Some(script), Some(wasm), Some(wasm_all), Some(more), Some(stub)] = names.map(ProbeFile::get)
+        let names = [SCRIPT, DEVELOPMENT, "llm-rum.wasm", "llm-rum-all.wasm", "llm-rum-more.js", "stub.js"];
+        let [Some(script), Some(development), Some(wasm), Some(wasm_all), Some(more), Some(stub)] =
+            names.map(ProbeFile::get)
         else {
             return Err(ApiError::new(Reason::NotFound, WITHOUT_PROBE));
         };
         let base = format!("{collector}/probe/{}", probes.version());
         let file =
             |name, file: &ProbeFile| File { url: format!("{base}/{name}"), integrity: file.integrity() };
-        let (script, wasm) = (file("llm-rum.js", &script), file("llm-rum.wasm", &wasm));
+        let (mut script, wasm) = (file(SCRIPT, &script), file("llm-rum.wasm", &wasm));
+        // Pages on loopback get the development build from the same address.
+        script.integrity = format!("{} {}", script.integrity, development.integrity());
         let (wasm_all, more) = (file("llm-rum-all.wasm", &wasm_all), file("llm-rum-more.js", &more));
         // The probe runs one of the two.
         let hashes = format!("{} {}", wasm.integrity, wasm_all.integrity);

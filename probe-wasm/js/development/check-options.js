@@ -56,6 +56,12 @@ export function mistakesInStreamOptions(options) {
   return mistakesIn(options ?? {}, OF_STREAMS, (name) => `\`${name}\``);
 }
 
+/** Whether an attribute of the tag is an option, or nearly has the name of one. */
+export function namesAnOption(dataset) {
+  const known = Object.keys(TYPES);
+  return Object.keys(dataset).some((name) => suggestion(name, known, (near) => near));
+}
+
 function mistakesIn(options, known, shown) {
   return Object.entries(options).flatMap(([name, value]) => {
     if (FOREIGN.includes(name) || value === undefined) return [];

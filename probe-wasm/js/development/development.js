@@ -3,7 +3,7 @@
 
 import { startProbe } from "../page/probe.js";
 import { installTap } from "../tap/install.js";
-import { mistakesInOptions, mistakesInStreamOptions } from "./check-options.js";
+import { mistakesInOptions, mistakesInStreamOptions, namesAnOption } from "./check-options.js";
 import { describeStream } from "./describe-stream.js";
 import { explainPolicy, watchRequests } from "./watch-requests.js";
 
@@ -14,6 +14,11 @@ function warn(sentence) {
   if (!sentence || told.has(sentence)) return;
   told.add(sentence);
   console.warn(PREFIX, sentence);
+}
+
+/** Tells the mistakes of a tag that starts no probe, as it names no site. Without any option it leaves that to the page. */
+export function tellUnusedTag(dataset) {
+  if (namesAnOption(dataset)) mistakesInOptions({ collector: "of the tag", ...dataset }, { isTag: true }).forEach(warn);
 }
 
 /** Starts the probe as the other build does. */

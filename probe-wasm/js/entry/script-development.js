@@ -1,6 +1,6 @@
 // The script-tag build for development.
 
-import { startDevelopment } from "../development/development.js";
+import { startDevelopment, tellUnusedTag } from "../development/development.js";
 
 const tag = document.currentScript;
 const beside = (name) => new URL(name, tag.src).href;
@@ -18,3 +18,4 @@ const llmRum = (window.llmRum = {
 });
 
 if (tag.dataset.site) llmRum.start(tag.dataset, { isTag: true });
+else tellUnusedTag(tag.dataset);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { mistakesInOptions, mistakesInStreamOptions } from "../../js/development/check-options.js";
+import { mistakesInOptions, mistakesInStreamOptions, namesAnOption } from "../../js/development/check-options.js";
 
 const right = { collector: "https://rum.example", site: "pk_live_1" };
 
@@ -77,4 +77,14 @@ test("streams have options of their own", () => {
 test("no options at all are a mistake and no error", () => {
   assert.equal(mistakesInOptions(undefined).length, 2);
   assert.equal(mistakesInOptions({ ...right, attributes: null }).length, 0);
+});
+
+test("a tag names an option by its name or nearly", () => {
+  for (const [dataset, expected] of [
+    [{}, false],
+    [{ nscript: "lazyOnload", cfasync: "false" }, false],
+    [{ useCase: "chat" }, true],
+    [{ sites: "pk_live_1" }, true],
+  ])
+    assert.equal(namesAnOption(dataset), expected, JSON.stringify(dataset));
 });
