@@ -7,6 +7,7 @@ mod both;
 mod clock;
 mod deletion;
 mod engines;
+mod visits;
 
 use std::path::Path;
 use std::time::Duration;

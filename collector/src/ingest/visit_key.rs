@@ -1,18 +1,22 @@
 //! Replaces the random number of a tab by a keyed hash. The key lasts one day (UTC) and is then destroyed, so a hash leads
 //! neither to a tab nor to the hash of another day.
 
+mod shared;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ring::hmac::{self, HMAC_SHA256};
 use ring::rand::{SecureRandom, SystemRandom};
 use tracing::warn;
 
+use self::shared::Agreement;
+pub(crate) use self::shared::{SharedKeyError, SharedKeys};
 use crate::background_thread::Background;
 use crate::report::visit::VisitHash;
 use crate::time::{self, DAY_MS, day_of};
@@ -20,22 +24,37 @@ use crate::time::{self, DAY_MS, day_of};
 /// The key of the day. A file has it too, so that a restart does not split visits; backups do not copy that file.
 pub(crate) struct VisitKey {
     path: PathBuf,
+    keys: Mutex<Keys>,
+}
+
+#[derive(Default)]
+struct Keys {
     /// `None` until a tab sends a number.
-    current: Mutex<Option<DayKey>>,
+    current: Option<DayKey>,
+    /// The key of the next day, if the collectors of a cluster have agreed on it.
+    next: Option<DayKey>,
 }
 
 struct DayKey {
     day: i64,
+    secret: Secret,
     key: hmac::Key,
+    /// Whether all collectors of a cluster have it.
+    is_agreed: bool,
 }
+
+/// The bytes of a key.
+pub(crate) type Secret = [u8; KEY_BYTES];
 
 impl VisitKey {
     /// Reads the key of the day, and destroys one of another day.
     pub(crate) fn open(data: &Path, now_ms: i64) -> Self {
         let path = data.join(VISIT_KEY_FILE);
-        let current = fs::read(&path).ok().and_then(|bytes| DayKey::read(&bytes));
-        let key = Self { path, current: Mutex::new(current.filter(|key| key.day == day_of(now_ms))) };
-        if key.current.lock().is_ok_and(|current| current.is_none()) {
+        let stored = fs::read(&path).ok().and_then(|bytes| DayKey::read(&bytes));
+        let current = stored.filter(|key| key.day == day_of(now_ms));
+        let is_over = current.is_none();
+        let key = Self { path, keys: Mutex::new(Keys { current, next: None }) };
+        if is_over {
             key.destroy_file();
         }
         key
@@ -43,10 +62,16 @@ impl VisitKey {
 
     /// The hash of a tab's number for a site.
     pub(crate) fn hash(&self, site: &str, number: u64, now_ms: i64) -> VisitHash {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.lock();
         let today = day_of(now_ms);
-        current.take_if(|held| !held.is_for(today));
-        let DayKey { key, .. } = current.get_or_insert_with(|| self.new_key(today));
+        keys.current.take_if(|held| !held.is_for(today));
+        let Keys { current, next } = &mut *keys;
+        let DayKey { key, .. } = current.get_or_insert_with(|| {
+            let key = next.take().filter(|next| next.day == today);
+            let key = key.unwrap_or_else(|| DayKey::new(today, random_secret()));
+            self.write_file(&key);
+            key
+        });
         let mut signing = hmac::Context::with_key(key);
         signing.update(&number.to_be_bytes());
         signing.update(site.as_bytes());
@@ -54,32 +79,40 @@ impl VisitKey {
         VisitHash::from_be_bytes(*hash.as_ref().first_chunk().expect("a hash has 32 bytes"))
     }
 
-    /// Destroys the key if its day is over.
+    /// Destroys keys whose day is over.
     fn expire(&self, now_ms: i64) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.take_if(|held| !held.is_for(day_of(now_ms))).is_some() {
+        let mut keys = self.lock();
+        let today = day_of(now_ms);
+        keys.next.take_if(|next| next.day < today);
+        if keys.current.take_if(|held| !held.is_for(today)).is_some() {
             self.destroy_file();
         }
     }
 
-    /// Destroys each key at the end of its day.
-    pub(crate) fn watch(self: &Arc<Self>) -> io::Result<Background> {
+    /// Destroys each key at the end of its day. In a cluster, agrees on each key with the other collectors.
+    pub(crate) fn watch(self: &Arc<Self>, shared: Option<Box<dyn SharedKeys>>) -> io::Result<Background> {
         let key = self.clone();
+        let longest_wait = if shared.is_some() { LONGEST_WAIT_IN_CLUSTER } else { LONGEST_WAIT };
+        let mut agreement = shared.map(Agreement::new);
         Background::start("visit key", move |stopped| {
-            while waits(stopped, time::now_ms()) {
+            while waits(stopped, longest_wait, time::now_ms()) {
                 key.expire(time::now_ms());
+                if let Some(agreement) = &mut agreement {
+                    agreement.renew(&key, time::now_ms());
+                }
             }
         })
     }
 
-    fn new_key(&self, day: i64) -> DayKey {
-        let mut secret = [0; KEY_BYTES];
-        SystemRandom::new().fill(&mut secret).expect("the system has random numbers");
-        let bytes = [day.to_be_bytes().as_slice(), &secret].concat();
+    fn lock(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_file(&self, DayKey { day, secret, .. }: &DayKey) {
+        let bytes = [day.to_be_bytes().as_slice(), secret].concat();
         if let Err(error) = overwrite(&self.path, &bytes) {
             warn!(%error, path = %self.path.display(), "Cannot write the key of visits: a restart splits visits");
         }
-        DayKey { day, key: hmac::Key::new(HMAC_SHA256, &secret) }
     }
 
     fn destroy_file(&self) {
@@ -95,17 +128,26 @@ impl VisitKey {
 }
 
 impl DayKey {
+    fn new(day: i64, secret: Secret) -> Self {
+        Self { day, secret, key: hmac::Key::new(HMAC_SHA256, &secret), is_agreed: false }
+    }
+
     /// `None` if the bytes are no key.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (day, secret) = bytes.split_first_chunk()?;
-        let secret: &[u8; KEY_BYTES] = secret.try_into().ok()?;
-        Some(Self { day: i64::from_be_bytes(*day), key: hmac::Key::new(HMAC_SHA256, secret) })
+        Some(Self::new(i64::from_be_bytes(*day), secret.try_into().ok()?))
     }
 
     /// A request that arrived just before midnight may be hashed just after it.
     const fn is_for(&self, day: i64) -> bool {
         day == self.day || day + 1 == self.day
     }
+}
+
+fn random_secret() -> Secret {
+    let mut secret = [0; KEY_BYTES];
+    SystemRandom::new().fill(&mut secret).expect("the system has random numbers");
+    secret
 }
 
 /// Writes over the same bytes of the disk, as far as the file system does so.
@@ -116,10 +158,10 @@ fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Waits for the end of the day, and at most a minute: clocks change. `false` if the collector stops.
-fn waits(stopped: &Receiver<()>, now_ms: i64) -> bool {
+/// Waits for the end of the day, and at most `longest`: clocks change. `false` if the collector stops.
+fn waits(stopped: &Receiver<()>, longest: Duration, now_ms: i64) -> bool {
     let left = Duration::from_millis((DAY_MS - now_ms.rem_euclid(DAY_MS)).unsigned_abs());
-    stopped.recv_timeout(left.min(LONGEST_WAIT)) == Err(RecvTimeoutError::Timeout)
+    stopped.recv_timeout(left.min(longest)) == Err(RecvTimeoutError::Timeout)
 }
 
 /// Name of the file in the data folder.
@@ -128,6 +170,8 @@ const KEY_BYTES: usize = 32;
 /// The day and the key.
 const FILE_BYTES: usize = 8 + KEY_BYTES;
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Until it has asked the others, a collector hashes with a key of its own.
+const LONGEST_WAIT_IN_CLUSTER: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

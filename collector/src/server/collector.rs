@@ -18,13 +18,14 @@ use crate::http::counters::RequestCounters;
 use crate::http::probe_files::ProbeVersions;
 use crate::ingest::geoip::CountryLookup;
 use crate::ingest::state::IngestState;
-use crate::ingest::visit_key::VisitKey;
+use crate::ingest::visit_key::{SharedKeys, VisitKey};
 use crate::journal::health::Health;
 use crate::memory::{self, MemoryBudget};
 use crate::notify;
 use crate::server::aggregation_worker::{self, Started, Threads};
 use crate::server::state::{AppState, Shared};
 use crate::store::clickhouse::queries::ClusterTables;
+use crate::store::clickhouse::visit_key_table::VisitKeyTable;
 use crate::store::error::StoreError;
 use crate::store::marker_writer::MarkerWriter;
 use crate::store::reader_pool::ReaderPool;
@@ -40,7 +41,7 @@ pub struct Collector {
     notifier: Option<Background>,
     /// Dropped before the threads end, so that they store its last counters.
     countries: Option<Background>,
-    /// Destroys the key of visits when its day is over.
+    /// Destroys the key of visits when its day is over, and shares it in a cluster.
     visit_key: Background,
     /// Dropped before the threads end, so that they store its last counters.
     engines: Vec<Background>,
@@ -72,7 +73,9 @@ impl Collector {
         let reader = Arc::new(ReaderPool::new(&config.data, stream_index, cluster, memory));
         let config = Arc::new(config);
         let visits = Arc::new(VisitKey::open(&config.data, time::now_ms()));
-        let visit_key = visits.watch().map_err(StoreError::Thread)?;
+        let shared = config.store.clickhouse.clone().map(VisitKeyTable::new);
+        let shared = shared.map(|table| Box::new(table) as Box<dyn SharedKeys>);
+        let visit_key = visits.watch(shared).map_err(StoreError::Thread)?;
         let (served, seen) = (counters.clone(), health.clone());
         let ingest = IngestState::new(config.clone(), countries, journal, matcher, served, seen, visits);
         let ingest = Arc::new(ingest);

@@ -3,7 +3,8 @@
 //! `docs/cluster.md#how-it-works`.
 //!
 //! `outbox.rs` lists the rows that ClickHouse lacks, `publisher.rs` sends them, `queries.rs` answers queries.
-//! `engine_table.rs` has the figures of engines, `marker_table.rs` the markers, `notifier_table.rs` decides which collector sends notifications.
+//! `engine_table.rs` has the figures of engines, `marker_table.rs` the markers, `visit_key_table.rs` the key of visits.
+//! `notifier_table.rs` decides which collector sends notifications.
 
 pub(crate) mod client;
 pub(crate) mod deletion;
@@ -15,3 +16,4 @@ pub(crate) mod publisher;
 pub(crate) mod queries;
 mod rows;
 mod schema;
+pub(crate) mod visit_key_table;
