@@ -9,10 +9,12 @@ use tokio::process::Command;
 use super::planted_incident::{CONFIG, demo_history, import};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn duckdb_and_pandas_read_the_same_streams_as_json() -> Result<()> {
+async fn duckdb_and_pandas_read_exports_and_files_of_streams() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let config = folder.path().join("llm-rum.toml");
-    std::fs::write(&config, CONFIG)?;
+    // Most streams leave memory for files.
+    let store = "[store]\nstreams_kept = 100\nrow_file_streams = 200\n";
+    std::fs::write(&config, format!("{CONFIG}\n[dedupe]\nids = 100\n{store}"))?;
     let config = config.to_str().context("a temporary path is text")?;
     let data = folder.path().join("data");
     import(config, &data, &demo_history().await?).await?;
@@ -27,6 +29,7 @@ async fn duckdb_and_pandas_read_the_same_streams_as_json() -> Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut check = Command::new(here.join("../target/python/bin/python"));
     check.arg(here.join("stream_rows/check.py")).arg(file("streams.parquet")).arg(file("streams.ndjson"));
+    check.arg(data.join("streams"));
     let checked = check.output().await.context("cannot start Python: `cargo xtask test` installs it")?;
     let said = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);
     let streams = said.split(' ').next().and_then(|streams| streams.parse::<u32>().ok());

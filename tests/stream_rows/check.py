@@ -1,5 +1,7 @@
-"""Reads exported streams with DuckDB and pandas, and compares each value with the same streams as JSON."""
+"""Reads exported streams, and the files of a data folder, with DuckDB and pandas. Compares each value with the same
+streams as JSON."""
 
+import glob
 import json
 import math
 import sys
@@ -7,7 +9,7 @@ import sys
 import duckdb
 import pandas
 
-parquet, lines = sys.argv[1:]
+parquet, lines, folder = sys.argv[1:]
 GROUPS = ["network_timing", "page_lifecycle", "probe_overhead", "server", "page", "dropped", "layers"]
 JSON = ["gaps", "defects", "marks"]
 # JSON leaves these values out.
@@ -17,6 +19,8 @@ GROUP_DEFAULTS = {
     "dropped": {"queue_full": 0, "send_failed": 0, "refused": 0, "early": 0},
 }
 LAYER_DEFAULTS = {"cached": False}
+# Columns that only files of the data folder have.
+OWN = {"series", "judgement", "visit"}
 
 
 def flat(stream):
@@ -51,19 +55,40 @@ def plain(name, value):
 def compare(reader, columns, rows):
     assert len(rows) == len(expected), (reader, len(rows))
     for row, stream in zip(rows, expected):
+        compare_row(reader, dict(zip(columns, row)), stream)
+
+
+def compare_files(reader, columns, rows):
+    """The rows of all files are those of some of the streams, each once."""
+    by_id = {stream["id"]: stream for stream in expected}
+    assert OWN < set(columns), (reader, columns)
+    for row in rows:
         values = dict(zip(columns, row))
-        unknown = stream.keys() - values.keys()
-        assert not unknown, (reader, unknown)
-        for name, value in values.items():
-            told = None if is_absent(value) else plain(name, value)
-            assert told == stream.get(name), (reader, name, value, stream.get(name))
+        shared = {name: value for name, value in values.items() if name not in OWN}
+        compare_row(reader, shared, by_id.pop(values["id"]))
+
+
+def compare_row(reader, values, stream):
+    unknown = stream.keys() - values.keys()
+    assert not unknown, (reader, unknown)
+    for name, value in values.items():
+        told = None if is_absent(value) else plain(name, value)
+        assert told == stream.get(name), (reader, name, value, stream.get(name))
 
 
 expected = [flat(json.loads(line)) for line in open(lines)]
-table = duckdb.sql(f"SELECT * REPLACE (epoch_ms(received_at)::BIGINT * 1000000 AS received_at) FROM '{parquet}'")
+rows = "SELECT * REPLACE (epoch_ms(received_at)::BIGINT * 1000000 AS received_at) FROM"
+table = duckdb.sql(f"{rows} '{parquet}'")
 compare("DuckDB", table.columns, table.fetchall())
 frame = pandas.read_parquet(parquet)
 compare("pandas", list(frame.columns), frame.astype(object).values.tolist())
+
+table = duckdb.sql(f"{rows} '{folder}/*.parquet'")
+compare_files("DuckDB", table.columns, table.fetchall())
+files = [pandas.read_parquet(path) for path in glob.glob(f"{folder}/*.parquet")]
+for file in files:
+    compare_files("pandas", list(file.columns), file.astype(object).values.tolist())
+assert len(files) > 1 and len(table) == sum(map(len, files)), (len(files), len(table))
 
 question = f"SELECT count(*), max(ttft_ms) FROM '{parquet}' WHERE outcome = 'complete'"
 complete = [stream for stream in expected if stream["outcome"] == "complete"]
