@@ -9,6 +9,7 @@ pub(crate) mod labels;
 mod lines;
 pub(crate) mod mcp;
 pub(crate) mod notify_test;
+pub(crate) mod online_deletion;
 pub(crate) mod prometheus_rules;
 pub(crate) mod replay;
 mod report_line;

@@ -64,6 +64,9 @@ pub use cli::import::{ImportError, Imported, import};
 pub use cli::labels::{LabelValue, LabelValueError, LabelsError, SiteLabels, labels};
 pub use cli::mcp::{AddressError, McpError, mcp};
 pub use cli::notify_test::test_notifications;
+pub use cli::online_deletion::{
+    DeletionRequests, DeletionResult, FinishedDeletion, OnlineDeleteError, RequestedDeletion, delete_online,
+};
 pub use cli::prometheus_rules::{NoRule, RulesFile, rules};
 pub use cli::replay::{ReplayError, Replayed, replay};
 pub use config::engine::{Engine, EngineKind};

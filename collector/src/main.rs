@@ -9,7 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use collector::{Collector, Config, CountingAllocator, DeleteRequest, Draft, Secret, StoreError, serve};
+use collector::{
+    Collector, Config, CountingAllocator, DeleteRequest, DeletionRequests, Draft, RequestedDeletion, Secret,
+    StoreError, serve,
+};
 use mimalloc::MiMalloc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -114,8 +117,8 @@ enum Command {
     },
     /// Delete the data of a site from the data folder and from ClickHouse.
     ///
-    /// The collector of the folder must be stopped; with `--dry-run` it may be running. An interrupted deletion is
-    /// completed by the same command, or by the next start of the collector. In a cluster, run the command for each
+    /// A collector that uses the folder is interrupted as long as the deletion takes; with `--dry-run` it is not. An
+    /// interrupted deletion is completed by the same command, or by the next start of the collector. In a cluster, run the command for each
     /// collector. What it does not reach: docs/deletion.md. Exit codes: 0 if nothing of the site is left, 3 if
     /// something is left, 1 if the data cannot be read or deleted.
     Delete {
@@ -271,9 +274,8 @@ async fn run(config: Config) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let notice = Duration::from_secs(config.ingest.notice_seconds.into());
-    let mut collector = Collector::open(config)?;
-    let state = collector.state();
+    let collector = Collector::open(config.clone())?;
+    let mut deletions = DeletionRequests::listen(&config.data);
     // Before the collector announces that it runs: a signal without a handler kills the process.
     let mut signals = Signals::listen()?;
     let address = listener.local_addr()?;
@@ -281,14 +283,43 @@ async fn run(config: Config) -> anyhow::Result<()> {
     writeln!(stdout, "llm-rum listening on http://{address}")?;
     stdout.flush()?;
 
+    let notice = Duration::from_secs(config.ingest.notice_seconds.into());
+    let (mut listener, mut collector) = (listener, collector);
+    loop {
+        let stopped = serve_until_stop(listener, collector, notice, &mut signals, &mut deletions);
+        let Some(deletion) = stopped.await? else { return Ok(()) };
+        let finished = deletion.carry_out(&config).await;
+        listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        collector = Collector::open(config.clone())?;
+        finished.answer().await;
+    }
+}
+
+/// Serves until a signal, or until a deletion is requested, and closes the collector.
+async fn serve_until_stop(
+    listener: TcpListener,
+    mut collector: Collector,
+    notice: Duration,
+    signals: &mut Signals,
+    deletions: &mut DeletionRequests,
+) -> anyhow::Result<Option<RequestedDeletion>> {
+    let state = collector.state();
     let draining = state.clone();
+    let mut deletion = None;
     let stop = async {
         let told_to_stop = async {
-            let signal = signals.next().await;
-            tracing::info!(signal, "Stopping: {signal}");
+            tokio::select! {
+                signal = signals.next() => tracing::info!(signal, "Stopping: {signal}"),
+                requested = deletions.next() => {
+                    tracing::info!("Stopping: a deletion is requested");
+                    deletion = Some(requested);
+                }
+            }
             draining.give_notice();
-            // A second signal ends the notice at once.
-            let _either = timeout(notice, signals.next()).await;
+            // A second signal ends the notice at once, and a signal comes before a deletion.
+            if timeout(notice, signals.next()).await.is_ok() {
+                deletion = None;
+            }
         };
         tokio::select! {
             () = told_to_stop => {}
@@ -299,13 +330,15 @@ async fn run(config: Config) -> anyhow::Result<()> {
     if !serve(listener, &state, stop, DRAIN_FOR).await {
         tracing::warn!("Some requests did not finish within {DRAIN_FOR:?}");
     }
+    drop((state, draining));
     let closed = collector.close(CLOSE_WITHIN);
     let hangs = matches!(closed, Err(StoreError::Hangs(_)));
     closed.context(if hangs {
         "stopped anyway: all answered beacons are kept, and the next start counts them"
     } else {
         "the store failed: restart the collector to count the journal"
-    })
+    })?;
+    Ok(deletion)
 }
 
 /// The signals that stop the collector.
@@ -381,18 +414,17 @@ fn delete(config: &Config, request: &DeleteRequest, dry_run: bool) -> anyhow::Re
         print_json(&collector::preview(config, request)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let deleted = collector::delete(config, request)?;
-    print_json(&deleted)?;
-    if deleted.is_complete() {
+    let result = collector::delete_online(config, request)?;
+    print_json(&result.deleted)?;
+    if result.is_complete {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("warning: data of the site is left: see `left`");
-    let collectors: Vec<_> = deleted.collectors_left().collect();
-    if !collectors.is_empty() {
+    if !result.collectors_left.is_empty() {
         eprintln!(
             "warning: ClickHouse still has rows of the collectors {}: run the command on their folders, or add \
              `--lost-collector NAME` for a collector whose folder is lost",
-            collectors.join(", ")
+            result.collectors_left.join(", ")
         );
     }
     Ok(ExitCode::from(SOME_LEFT))

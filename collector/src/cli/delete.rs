@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::notify::file_outbox;
@@ -22,7 +22,7 @@ use crate::store::paths::STORE_FILE;
 use crate::time;
 
 /// What is to be deleted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeleteRequest {
     /// Name of the site. It need not be configured any more.
     pub site: String,

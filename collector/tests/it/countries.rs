@@ -220,5 +220,7 @@ fn holds(bytes: &[u8], text: &[u8]) -> bool {
 
 fn files_in(folder: &Path) -> Vec<std::path::PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    paths.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+    let paths = paths.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] });
+    // The socket for deletions holds nothing.
+    paths.filter(|path| path.is_file()).collect()
 }

@@ -196,6 +196,10 @@ impl Folder {
                     folders.push(path);
                     continue;
                 }
+                // The socket that a killed collector left has no content.
+                if !path.is_file() {
+                    continue;
+                }
                 let rows = if path.extension().is_some_and(|name| name == "parquet") {
                     let file = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
                     file.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
@@ -415,13 +419,18 @@ fn a_deletion_that_cannot_be_meant_deletes_nothing() {
     refused(&["--site", SIGN, "--yes", "--before", "yesterday"], 2, "write a date such as 2026-11-25");
 
     let process = folder.start();
-    refused(&["--site", SIGN, "--yes"], 1, "stop it, delete, and start it again");
+    refused(&["--site", "zulo", "--yes"], 1, "there is no data of a site `zulo`: did you mean `zulu`?");
     let dry_run = folder.delete(&["--site", SIGN, "--dry-run"]);
     assert_eq!(dry_run.status.code(), Some(0), "{dry_run:?}");
     let found: Value = serde_json::from_slice(&dry_run.stdout).unwrap();
     assert_eq!((&found["found"]["journal_reports"], &found["left"]), (&json!(60), &Value::Null), "{found}");
     stop(process);
     assert_eq!(folder.number("SELECT count(*) FROM sums"), before);
+    // An import uses the folder, but takes no deletions.
+    let lock = File::options().write(true).open(folder.data().join("lock")).unwrap();
+    lock.lock().unwrap();
+    refused(&["--site", SIGN, "--yes"], 1, "stop it, delete, and start it again");
+    drop(lock);
 
     let nowhere = TempDir::new().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
@@ -429,6 +438,35 @@ fn a_deletion_that_cannot_be_meant_deletes_nothing() {
     let output = command.output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("contains no store"), "{output:?}");
     assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0, "no folder of a collector appears");
+}
+
+#[test]
+fn a_running_collector_deletes_and_goes_on() {
+    let folder = Folder::with(&parts());
+    let process = folder.start();
+    let before = answers(&process, "&site=blog");
+    let report = |key: &str, id: u128| {
+        let body = json!({ "reports": [stream(id, 100.0)] }).to_string();
+        process.connect().ask(&crate::running::post_to(key, &body)).unwrap().0
+    };
+    assert_eq!(report("zulu-key", 90_000), 204);
+    // A reader that stays connected does not hold the deletion up.
+    let mut reader = process.connect();
+    let deleted = folder.deleted(&["--site", SIGN]);
+    let left = deleted["left"].as_object().unwrap();
+    assert!(left.values().all(|count| *count == 0), "{deleted}");
+    assert_eq!(deleted["found"]["journal_reports"], 241, "{deleted}");
+    assert!(reader.ask("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").is_err(), "it was closed");
+
+    same(&before, &answers(&process, "&site=blog"));
+    assert_eq!(process.json("/v1/streams?site=zulu")["streams"], json!([]));
+    assert_eq!(report("blog-key", 90_001), 204);
+    process.until("/v1/accounting", |books| books["reports"]["received"] == 482);
+    let repeated = folder.deleted(&["--site", SIGN, "--before", "2020-01-01"]);
+    assert_eq!(repeated["found"], repeated["left"]);
+    stop(process);
+    assert_eq!(folder.files_with(SIGN), Vec::<PathBuf>::new());
+    assert!(!folder.data().join("delete.sock").exists());
 }
 
 #[test]
