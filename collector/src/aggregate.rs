@@ -15,6 +15,7 @@ pub(crate) mod operation;
 pub(crate) mod own_edges;
 pub(crate) mod phase;
 pub(crate) mod recent_facts;
+pub(crate) mod rough_wait;
 pub(crate) mod row_file;
 pub(crate) mod sampling;
 pub(crate) mod series;

@@ -16,6 +16,7 @@ use crate::aggregate::internal_metrics::{Counts, ReportResult};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::own_edges::OwnEdges;
 use crate::aggregate::recent_facts::RecentFacts;
+use crate::aggregate::rough_wait::RoughWait;
 use crate::aggregate::row_file::{RowFile, StoredRowFile};
 use crate::aggregate::sampling::{Sampler, StoredSample};
 use crate::aggregate::series::{Arrival, CumulativeKey, SeriesIndex};
@@ -222,7 +223,7 @@ impl Aggregator {
         let minute = minute_of(known.received_ms) as i32;
         let yielded = Stream {
             rev: peer.rev,
-            finalized: Some(Finalized { minute, judgement: Judgement::default() }),
+            finalized: Some(Finalized { minute, judgement: Judgement::default(), wait: RoughWait::UNKNOWN }),
             superseded: false,
             at: RecordLocation { len: 0, ..known.at },
             ..known
@@ -364,7 +365,8 @@ impl Aggregator {
                 if !stream.in_cumulative {
                     self.counts.lost_stream();
                 }
-                Finalized { minute: minute_of(stream.received_ms) as i32, judgement: Judgement::default() }
+                let minute = minute_of(stream.received_ms) as i32;
+                Finalized { minute, judgement: Judgement::default(), wait: RoughWait::UNKNOWN }
             }
         };
         self.write_streams().finalize(seq, counted);
@@ -382,11 +384,12 @@ impl Aggregator {
     ) -> Result<Finalized, E::Error> {
         let judgement = self.judge(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
+        let finalized = Finalized { minute: at.minute as i32, judgement, wait: RoughWait::of(report) };
         if judgement.kind != StreamKind::Answer {
             if !stream.in_cumulative {
                 self.counts.apart(judgement.kind);
             }
-            return Ok(Finalized { minute: at.minute as i32, judgement });
+            return Ok(finalized);
         }
         let add = |window: &mut Window| {
             window.stats.add(report, judgement);
@@ -405,7 +408,7 @@ impl Aggregator {
             };
             self.cumulative.change(key, || earlier.total(key), add)?;
         }
-        Ok(Finalized { minute: at.minute as i32, judgement })
+        Ok(finalized)
     }
 
     const fn weight(&self) -> usize {

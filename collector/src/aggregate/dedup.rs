@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table;
 
 use crate::aggregate::judgement::Judgement;
+use crate::aggregate::rough_wait::RoughWait;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 use crate::report::server_fact::has_facts;
@@ -65,6 +66,7 @@ pub(crate) struct Finalized {
     pub(crate) minute: i32,
     /// By the targets that applied at that time.
     pub(crate) judgement: Judgement,
+    pub(crate) wait: RoughWait,
 }
 
 /// Limits of the registry.

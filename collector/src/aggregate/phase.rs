@@ -27,6 +27,9 @@ pub(crate) enum Phase {
     Paint,
 }
 
+/// Fields on which the phases before the first token depend, besides [`FIELDS_OF_PHASES`].
+pub(crate) const FIELDS_OF_WAIT: [&str; 4] = ["first_byte_ms", "ttft_ms", "ttfv_ms", "server_ttft_ms"];
+
 /// Fields on which the phases depend, besides [`FIELDS_OF_COUNTS`](super::window_stats::FIELDS_OF_COUNTS).
 pub(crate) const FIELDS_OF_PHASES: &[&str] = &[
     "server_queue_ms",

@@ -1,6 +1,8 @@
 //! The parts of the wait of the streams around the p95, and which part is the largest. Definition:
 //! `docs/phases.md#around-the-p95`.
 
+use std::ops::RangeInclusive;
+
 use beacon::{Histogram, StreamReport};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,9 +54,14 @@ impl StreamsAroundP95 {
         })
     }
 
+    /// The waits around the p95.
+    pub(super) const fn waits_ms(&self) -> RangeInclusive<f64> {
+        self.shortest_ms..=self.longest_ms
+    }
+
     /// Adds a stream if its wait is around the p95.
     pub(super) fn add(&mut self, report: &StreamReport) {
-        if report.ttft_ms.is_some_and(|ms| (self.shortest_ms..=self.longest_ms).contains(&ms)) {
+        if report.ttft_ms.is_some_and(|ms| self.waits_ms().contains(&ms)) {
             let phases = Phases::of(report);
             let length = |(_, phase): (_, Option<Phase>)| match phase {
                 Some(phase) => phases.get(phase).unwrap_or_default(),

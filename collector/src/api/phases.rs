@@ -15,9 +15,10 @@ use super::query_string::{Query, query};
 use super::range::{AskedRange, Range};
 use super::state::ApiState;
 use crate::aggregate::metric::Metric;
-use crate::aggregate::phase::FIELDS_OF_PHASES;
+use crate::aggregate::phase::{FIELDS_OF_PHASES, FIELDS_OF_WAIT};
 use crate::aggregate::window_stats::WindowStats;
 use crate::http::error::ApiError;
+use crate::rows::parquet_reader::FieldsRead;
 use crate::store::backend::Backend;
 use crate::store::filter::Filter;
 use crate::store::query::KeptQuery;
@@ -73,8 +74,13 @@ pub(crate) async fn phases(
             Format::Csv => None,
         };
         if let Some(around) = &mut around {
-            let kept = range.kept_streams(&filter, FIELDS_OF_PHASES.iter().copied());
-            let kept = KeptQuery { most_in_files: MOST_IN_FILES, ..kept };
+            let kept = KeptQuery {
+                filter: &filter,
+                minutes: range.minutes(),
+                most_in_files: MOST_IN_FILES,
+                ttft_ms: Some(around.waits_ms()),
+                fields: FieldsRead::Only(FIELDS_OF_WAIT.iter().chain(FIELDS_OF_PHASES).copied().collect()),
+            };
             store.each_kept(kept, |_| {}, |stream| around.add(stream.report))?;
         }
         Ok((stats, around))

@@ -89,7 +89,7 @@ fn write(
         let _ = begin.send(kept_since_ms.filter(|since_ms| *since_ms > range.from_ms));
     };
     let (minutes, fields) = (range.minutes(), FieldsRead::All);
-    let asked = KeptQuery { filter, minutes, most_in_files: u64::MAX, fields };
+    let asked = KeptQuery { filter, minutes, most_in_files: u64::MAX, ttft_ms: None, fields };
     let read = store.each_kept(asked, begin, |stream| file.add(stream));
     let written = if read.is_ok() { file.finish() } else { Ok(()) };
     if let Err(error) = &written

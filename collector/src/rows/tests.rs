@@ -14,7 +14,7 @@ use super::parquet_reader::{FieldsRead, RowSelection, each_row, is_whole};
 use super::parquet_writer::ParquetWriter;
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::{self, METRICS, MetricDefinition};
-use crate::aggregate::phase::{FIELDS_OF_LAYERS, LayerTtft};
+use crate::aggregate::phase::{FIELDS_OF_LAYERS, FIELDS_OF_PHASES, FIELDS_OF_WAIT, LayerTtft, Phase, Phases};
 use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
 use crate::aggregate::window_stats::{FIELDS_OF_COUNTS, WindowStats};
 use crate::journal::record::tests::full;
@@ -90,6 +90,16 @@ fn without(left_out: u128) -> StreamReport {
         }
     }
     serde_json::from_value(json).unwrap()
+}
+
+/// The phases before the first token, and what none of them explains. `None` without a token.
+fn parts_of_wait(report: &StreamReport) -> Option<([Option<f64>; 9], f64)> {
+    report.ttft_ms?;
+    let phases = Phases::of(report);
+    let before = [Phase::Dns, Phase::Connect, Phase::App, Phase::ModelCall, Phase::ServerQueue];
+    let after = [Phase::Prefill, Phase::Server, Phase::Network, Phase::MainThread];
+    let parts: Vec<_> = before.into_iter().chain(after).map(|phase| phases.get(phase)).collect();
+    Some((parts.try_into().unwrap(), phases.not_visible_ms))
 }
 
 /// A group whose fields are all absent is absent in a file.
@@ -193,6 +203,8 @@ proptest! {
             let read = read(reads);
             prop_assert_eq!(value(&read), value(&report), "{}", name);
         }
+        let of_wait = read(&[&FIELDS_OF_WAIT, FIELDS_OF_PHASES].concat());
+        prop_assert_eq!(parts_of_wait(&of_wait), parts_of_wait(&report));
         let of_layers = read(&FIELDS_OF_LAYERS);
         for layer in Layer::ALL {
             prop_assert_eq!(LayerTtft::of(&of_layers, layer), LayerTtft::of(&report, layer), "{:?}", layer);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::aggregate::blob_encoding::{self, UnreadableBlob};
 use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
 use crate::aggregate::judgement::Judgement;
+use crate::aggregate::rough_wait::RoughWait;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 use crate::report::server_fact::revision_without_facts;
@@ -88,7 +89,10 @@ impl Revision {
 
     /// `None` if its judgement is not valid.
     fn stream(&self, outcome: Outcome) -> Option<Stream> {
-        let finalized = |(minute, bits)| Some(Finalized { minute, judgement: Judgement::from_bits(bits)? });
+        let finalized = |(minute, bits)| {
+            let judgement = Judgement::from_bits(bits)?;
+            Some(Finalized { minute, judgement, wait: RoughWait::UNKNOWN })
+        };
         Some(Stream {
             id: u128::from_be_bytes(self.id),
             rev: self.rev,

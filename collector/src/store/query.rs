@@ -1,6 +1,7 @@
 //! Queries to the store and their results, in the same types for every backend.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use beacon::StreamReport;
 
@@ -51,6 +52,8 @@ pub(crate) struct KeptQuery<'a> {
     pub(crate) minutes: (i64, i64),
     /// Most streams that are read from files, the newest.
     pub(crate) most_in_files: u64,
+    /// Only streams whose wait for the first token is in this range. `None`: all.
+    pub(crate) ttft_ms: Option<RangeInclusive<f64>>,
     pub(crate) fields: FieldsRead,
 }
 
@@ -64,8 +67,14 @@ impl<'a> KeptQuery<'a> {
         let fields = FIELDS_OF_COUNTS.iter().chain(of_metrics).copied();
         let fields = fields.chain(asked.filter.reads_of_reports()).chain(also);
         let fields = FieldsRead::Only(fields.collect());
-        Self { filter: asked.filter, minutes: asked.minutes, most_in_files: MOST_IN_FILES, fields }
+        let (filter, minutes) = (asked.filter, asked.minutes);
+        Self { filter, minutes, most_in_files: MOST_IN_FILES, ttft_ms: None, fields }
     }
+}
+
+/// Whether the report's wait for the first token is in the range of a [`KeptQuery`].
+pub(super) fn waited_within(report: &StreamReport, ttft_ms: Option<&RangeInclusive<f64>>) -> bool {
+    ttft_ms.is_none_or(|asked| report.ttft_ms.is_some_and(|ms| asked.contains(&ms)))
 }
 
 impl KeptStream<'_> {

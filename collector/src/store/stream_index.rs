@@ -3,7 +3,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::dimension_columns::{in_filter, series_of, with_filter};
 use super::row_files::ListedRowFile;
 use super::{row_files, samples};
-use crate::aggregate::dedup::{SeqNo, Stream, StreamRegistry};
+use crate::aggregate::dedup::{Finalized, SeqNo, Stream, StreamRegistry};
 use crate::aggregate::dimension::UNKNOWN;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::journal::record::Record;
@@ -26,6 +26,7 @@ use crate::store::error::StoreError;
 use crate::store::filter::Filter;
 use crate::store::query::{
     KeptQuery, KeptStream, MOST_IN_FILES, RATE_MS, RecentActivity, StoredStream, StreamsPage, StreamsQuery,
+    waited_within,
 };
 use crate::time::MINUTE_MS;
 
@@ -209,11 +210,15 @@ impl StreamIndex {
         begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
     ) -> Result<(), StoreError> {
-        let KeptQuery { filter, minutes, most_in_files, fields } = asked;
+        let KeptQuery { filter, minutes, most_in_files, ttft_ms, fields } = asked;
+        let ttft_ms = ttft_ms.as_ref();
         let series_in = series_in(connection, filter)?;
         let is_asked = |stream: &Stream| {
-            let minute = stream.finalized.map(|counted| i64::from(counted.minute));
-            minute.is_some_and(|minute| (minutes.0..minutes.1).contains(&minute))
+            let is_in_range = |counted: &Finalized| {
+                (minutes.0..minutes.1).contains(&i64::from(counted.minute))
+                    && ttft_ms.is_none_or(|asked| counted.wait.may_be_in(asked))
+            };
+            stream.finalized.as_ref().is_some_and(is_in_range)
                 && !stream.superseded
                 && !stream.owned_by_peer()
                 && series_in.holds(stream.series)
@@ -232,7 +237,7 @@ impl StreamIndex {
         let received_ms = minutes.0 * MINUTE_MS..minutes.1 * MINUTE_MS;
         let files = covering.files.into_iter().map(|file| {
             let (received_ms, series_in) = (received_ms.clone(), &series_in);
-            (file.path.clone(), FileSelection { received_ms, series_in, filter, file })
+            (file.path.clone(), FileSelection { received_ms, series_in, filter, ttft_ms, file })
         });
         parquet_reader::each_row(&files.collect::<Vec<_>>(), &fields, |row| {
             let StoredRow { report, received_ms, series, judgement, visit } = row;
@@ -245,6 +250,7 @@ impl StreamIndex {
             // The disk may have lost the report.
             let Some(record) = self.segments.held_record(&held, stream.at)? else { continue };
             if filter.selects_report(&record.report)
+                && waited_within(&record.report, ttft_ms)
                 && let Some(series) = known.get(connection, stream.series)?
             {
                 let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
@@ -335,6 +341,7 @@ struct FileSelection<'a> {
     received_ms: Range<i64>,
     series_in: &'a SeriesIn,
     filter: &'a Filter,
+    ttft_ms: Option<&'a RangeInclusive<f64>>,
     file: ListedRowFile,
 }
 
@@ -349,11 +356,14 @@ impl RowSelection for FileSelection<'_> {
 
     fn reads(&self) -> Vec<&'static str> {
         let id = self.file.has_gone().then_some("id");
-        self.filter.reads_of_reports().chain(id).collect()
+        let wait = self.ttft_ms.map(|_| "ttft_ms");
+        self.filter.reads_of_reports().chain(id).chain(wait).collect()
     }
 
     fn has_report(&self, report: &StreamReport) -> bool {
-        self.filter.selects_report(report) && !self.file.is_gone(&report.id)
+        self.filter.selects_report(report)
+            && waited_within(report, self.ttft_ms)
+            && !self.file.is_gone(&report.id)
     }
 }
 

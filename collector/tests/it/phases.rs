@@ -10,7 +10,7 @@ fn told(id: u128) -> StreamReport {
     told_after(id, 1_000.0)
 }
 
-fn told_after(id: u128, ttft_ms: f64) -> StreamReport {
+pub(crate) fn told_after(id: u128, ttft_ms: f64) -> StreamReport {
     let ms = id as f64;
     StreamReport {
         network_timing: Some(NetworkTiming {

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::harness::{TestCollector, stream};
 use crate::import::{import, line, now_ms};
+use crate::phases::told_after as told;
 
 /// Memory lists the newest 20 streams and those that do not fill a file of 90.
 fn collector() -> TestCollector {
@@ -71,6 +72,27 @@ async fn streams_in_files_and_in_memory_are_all_found_once() {
         assert_eq!(other.body, "", "filters hold for files too");
         collector.restart();
     }
+}
+
+#[tokio::test]
+async fn parts_around_p95_are_the_same_from_files_and_memory() {
+    let reports: Vec<_> = (1..301).map(|id| told(id, 400.0 + 7.3 * id as f64)).collect();
+    let mut answers = Vec::new();
+    for (mut collector, has_files) in [(TestCollector::new(), false), (collector(), true)] {
+        for batch in reports.chunks(50) {
+            collector.report(batch).await;
+        }
+        collector.until("/v1/summary", |summary| summary["streams"] == reports.len()).await;
+        if has_files {
+            until_files(&collector, 3).await;
+        }
+        answers.push(collector.json("/v1/phases").await["around_p95"].take());
+        // After a start, only the reports in memory tell the waits.
+        collector.restart();
+        answers.push(collector.json("/v1/phases").await["around_p95"].take());
+    }
+    assert_eq!(answers[0]["parts"].as_array().map(Vec::len), Some(4), "{}", answers[0]);
+    answers.iter().for_each(|answer| assert_eq!(answer, &answers[0]));
 }
 
 #[tokio::test]

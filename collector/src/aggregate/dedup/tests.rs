@@ -3,7 +3,8 @@
 use super::*;
 
 const MEMORY: RegistryLimits = RegistryLimits { most: 2, keep_ms: 1_000, listed: 0 };
-const COUNTED: Finalized = Finalized { minute: 0, judgement: Judgement::WITHIN_SLO };
+const COUNTED: Finalized =
+    Finalized { minute: 0, judgement: Judgement::WITHIN_SLO, wait: RoughWait::UNKNOWN };
 
 fn open(id: StreamId, received_ms: i64) -> Stream {
     Stream {

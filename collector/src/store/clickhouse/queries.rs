@@ -21,7 +21,7 @@ use crate::store::error::StoreError;
 use crate::store::filter::{Filter, Selection};
 use crate::store::query::{
     IngestTotals, KeptQuery, KeptStream, RecentActivity, SamplesQuery, StoredStream, StreamsPage,
-    StreamsQuery, WindowsQuery,
+    StreamsQuery, WindowsQuery, waited_within,
 };
 use crate::store::range_cover::{CoverPiece, cover};
 use crate::store::rollups::key::{FIVE_MINUTES, GroupByMask};
@@ -286,7 +286,7 @@ impl ClusterTables {
     /// `each` with every ended stream of a range of minutes whose report is published and kept.
     pub(in crate::store) fn each_kept(
         &self,
-        KeptQuery { filter, minutes: (from, to), .. }: KeptQuery<'_>,
+        KeptQuery { filter, minutes: (from, to), ttft_ms, .. }: KeptQuery<'_>,
         begin: impl FnOnce(Option<i64>),
         mut each: impl FnMut(&KeptStream<'_>),
     ) -> Result<(), StoreError> {
@@ -315,7 +315,7 @@ impl ClusterTables {
             let report: StreamReport = serde_json::from_str(&report)?;
             let series = Series::new(values.map(rows::meant));
             let judgement = Judgement::from_bits(judgement).unwrap_or_default();
-            if filter.selects_report(&report) {
+            if filter.selects_report(&report) && waited_within(&report, ttft_ms.as_ref()) {
                 let visit = visit.and_then(|hash| hash.parse().ok());
                 each(&KeptStream { series: &series, report: &report, received_ms, judgement, visit });
             }

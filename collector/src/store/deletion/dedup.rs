@@ -9,6 +9,7 @@ use super::series::{SeriesIds, of_site};
 use super::site_deletion::SiteDeletion;
 use crate::aggregate::dedup::{Finalized, SeqNo, Stream};
 use crate::aggregate::judgement::Judgement;
+use crate::aggregate::rough_wait::RoughWait;
 use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 use crate::report::stream_id::StreamId;
@@ -113,7 +114,7 @@ fn nameless(connection: &Connection, revision: &Stream) -> Result<Stream, StoreE
         rev: 0,
         outcome: Outcome::Complete,
         series: SeriesId::MAX,
-        finalized: Some(Finalized { minute, judgement: Judgement::default() }),
+        finalized: Some(Finalized { minute, judgement: Judgement::default(), wait: RoughWait::UNKNOWN }),
         in_cumulative: true,
         superseded: false,
         received_ms: revision.received_ms,
