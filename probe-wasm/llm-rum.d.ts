@@ -85,6 +85,11 @@ export interface StreamReport {
   response_id?: string;
   /** A random id of the backend's middleware, from its comment in the stream. Absent without one. */
   server_id?: string;
+  /**
+   * Id of the server's trace of the response, by the extension `traceId`. Absent where the page can read no header with
+   * one.
+   */
+  trace_id?: string;
   /** HTTP status. Absent when no response came. */
   status?: number;
   /** The provider's finish reason. Absent until the response named one. */

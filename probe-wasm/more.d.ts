@@ -107,6 +107,12 @@ export function failures(): Extension;
 export function visits(): Extension;
 
 /**
+ * Adds `trace_id`, the id of the server's trace of a response, from its header `traceresponse` or `Server-Timing`.
+ * Another origin has to expose them. The collector matches timings of the backend by it. Only for streams over `fetch`.
+ */
+export function traceId(): Extension;
+
+/**
  * Adds `probe_overhead`: the time of the probe's own code, its memory, and the bytes that it has sent. It has to be the last
  * extension, as its times end before later ones run.
  */

@@ -92,6 +92,10 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Misfit> {
         {
             Err(Misfit::new(name, "is not a valid name"))
         }
+        // The stream's own id is required, and checked where it is parsed.
+        (Rule::Id, Value::Text(id)) if !(field.required || id.is_empty() || is_id(id)) => {
+            Err(Misfit::new(name, "must be 32 hexadecimal digits in small letters"))
+        }
         (Rule::Visit, Value::Text(number))
             if number.len() > 16 || !number.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
         {
@@ -139,6 +143,11 @@ fn check_gaps(report: &StreamReport) -> Result<(), Misfit> {
 
 /// Accepts visible text of any script on one line, emoji included. Refuses characters that could break a
 /// line, a log or the writing direction.
+/// Whether it is an id as the probe and W3C's trace context write it.
+fn is_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         || text.chars().all(|c| match c.general_category_group() {

@@ -81,6 +81,9 @@ fields! {
             response_id: Option<Cow<'static, str>> = 11, Rule::Name(NameShape::MODEL), RESPONSE_NAMES;
             /// A random id of the backend's middleware, from its comment in the stream. Absent without one.
             server_id: Option<Cow<'static, str>> = 51, Rule::Name(NameShape::MODEL), SERVER;
+            /// Id of the server's trace of the response, by the extension `traceId`. Absent where the page can read no
+            /// header with one.
+            trace_id: Option<Cow<'static, str>> = 53, Rule::Id, TRACE;
             /// HTTP status. Absent when no response came.
             status: Option<u16> = 12, Rule::Between(100, 999), "HTTP status of the response.";
             /// The provider's finish reason. Absent until the response named one.
@@ -378,6 +381,9 @@ const VISIT: &str = "\
 const TOKENS: &str = "Token counts of the provider.";
 const SPEED: &str = "Speed of the text: one histogram, no list of times.";
 const NETWORK: &str = "Parts of the time before the first byte.";
+const TRACE: &str = "\
+    Id of the server's trace of the response, from the header `traceresponse` or `Server-Timing`, and only with the \
+    extension `traceId`. It matches the stream with times that the backend sends.";
 const SERVER: &str = "Times and counts that the server reported in the stream.";
 const LAYER: &str = "Times and counts that the backend sent to the collector for the same stream.";
 const CLIENT: &str = "\

@@ -68,7 +68,8 @@ struct Without {
     no_ttft: u64,
     /// The request failed before a response.
     no_response: u64,
-    /// The response has no id, nor a comment of a middleware with one: no timing can be matched.
+    /// The response has no id, nor a comment of a middleware with one, and the page saw no trace: no timing can be
+    /// matched.
     no_response_id: u64,
     /// The stream is younger than `server.wait_seconds`.
     may_come: u64,
@@ -93,7 +94,7 @@ pub(crate) async fn server_layers(
     let range = range.at_present(&state);
     let waits_since_ms = time::now_ms() - i64::from(state.config.server.wait_seconds) * 1_000;
     let read = move |store: &Backend<'_>| {
-        let reads = FIELDS_OF_LAYERS.into_iter().chain(["response_id", "server_id"]);
+        let reads = FIELDS_OF_LAYERS.into_iter().chain(["response_id", "server_id", "trace_id"]);
         let (mut streams, mut since_ms) = (0, None);
         let mut layers = LAYERS.map(|(layer, _)| LayerShare::none_of(layer));
         let kept = KeptQuery { most_in_files: MOST_IN_FILES, ..range.kept_streams(&filter, reads) };
@@ -126,7 +127,8 @@ impl LayerShare {
 
     fn add(&mut self, report: &StreamReport, layer: Layer, may_come: bool) {
         let without = &mut self.without;
-        let has_id = report.response_id.is_some() || report.server_id.is_some();
+        let ids = [&report.response_id, &report.server_id, &report.trace_id];
+        let has_id = ids.into_iter().any(Option::is_some);
         let counter = match LayerTtft::of(report, layer) {
             Some(LayerTtft { in_stream: None, .. }) => &mut self.sent,
             Some(LayerTtft { in_stream: Some(_), .. }) => &mut self.in_stream,

@@ -159,7 +159,7 @@ fn links_json(stream: &StoredStream, sites: &[Site]) -> Option<String> {
     let report: StreamReport = serde_json::from_str(&stream.json).ok()?;
     let site = sites.iter().find(|site| report.site.as_deref() == Some(site.name.as_str()))?;
     let ids = [
-        ("trace_id", report.layers.as_ref().and_then(trace_id)),
+        ("trace_id", trace_id(&report)),
         ("response_id", report.response_id.as_deref()),
         ("stream_id", Some(report.id.as_str())),
     ];

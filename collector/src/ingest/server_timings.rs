@@ -147,7 +147,7 @@ fn content_type(headers: &HeaderMap) -> &str {
 async fn take(state: &IngestState, matcher: &Matcher, received: ReceivedFacts) -> Result<Taken, ApiError> {
     let ReceivedFacts { mut facts, skipped, refused, first_refusal } = received;
     if let Some(id_hash) = &state.id_hash {
-        for fact in &mut facts {
+        for fact in facts.iter_mut().filter(|fact| !fact.response_id.is_empty()) {
             fact.response_id = id_hash.of(&fact.site, &fact.response_id);
         }
     }

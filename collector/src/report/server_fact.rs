@@ -9,7 +9,7 @@ use beacon::{Fields, LayerEnd, LayerTiming, Layers, StreamReport};
 pub(crate) struct ServerFact {
     /// Name of the site.
     pub(crate) site: String,
-    /// The id that the response itself carries.
+    /// The id that the response itself carries. Empty if the fact names only its trace.
     pub(crate) response_id: String,
     pub(crate) layer: Layer,
     pub(crate) timing: LayerTiming,
@@ -62,9 +62,10 @@ impl Layer {
     }
 }
 
-/// The trace of the outermost layer that names one.
-pub(crate) fn trace_id(layers: &Layers) -> Option<&str> {
-    Layer::ALL.into_iter().find_map(|layer| layer.of(layers)?.trace_id.as_deref())
+/// The trace of the outermost layer that names one, else the one that the page saw.
+pub(crate) fn trace_id(report: &StreamReport) -> Option<&str> {
+    let of_layer = |layer: Layer| layer.of(report.layers.as_ref()?)?.trace_id.as_deref();
+    Layer::ALL.into_iter().find_map(of_layer).or(report.trace_id.as_deref())
 }
 
 /// Adds the timing of a layer. Of two for the same layer, the one that says more stays, so that their order does not

@@ -84,7 +84,7 @@ impl Payload<'_> {
             cached,
             ..LayerTiming::default()
         };
-        Some(checked(site, response_id, Layer::Gateway, timing))
+        Some(checked(site, Some(response_id), Layer::Gateway, timing))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Matches facts of the backend with the streams that pages report, by the id of the response or by the one that a
-//! middleware put into its stream. Facts and reports come in any order. Everything in memory here is in the journal too,
-//! from which a start restores it.
+//! Matches facts of the backend with the streams that pages report: by the id of the response, by the one that a
+//! middleware put into its stream, or by the trace that the page saw. Facts and reports come in any order. Everything
+//! in memory here is in the journal too, from which a start restores it.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ struct State {
     bytes: usize,
 }
 
-/// The name of a site and an id: another site's facts never match.
+/// The name of a site and an id: another site's facts never match. That of a trace begins with [`TRACE`].
 type MatchKey = (Box<str>, Box<str>);
 
 struct Entry {
@@ -44,7 +44,7 @@ struct Entry {
     waiting: u32,
     /// The first stream with this id. A second one gets no facts.
     stream: Option<KnownStream>,
-    /// The middleware's id of the same stream, whose entry has everything else.
+    /// Another id of the same stream, whose entry has everything else.
     same_as: Option<Box<str>>,
 }
 
@@ -186,7 +186,7 @@ impl State {
         received_ms: i64,
         fact: &ServerFact,
     ) -> (Option<FactResult>, Option<ChangedStream>) {
-        let key = self.resolved((fact.site.as_str().into(), fact.response_id.as_str().into()));
+        let key = self.resolved(key_of_fact(fact));
         let entry = self.entry(key, received_ms);
         let is_new = add_timing(&mut entry.layers, fact.layer, &fact.timing);
         let Some(known) = &mut entry.stream else {
@@ -220,19 +220,22 @@ impl State {
     /// The key of a report's entry. `None` if the stream has no id.
     fn key_of(&mut self, accepted: &AcceptedReport, received_ms: i64) -> Option<MatchKey> {
         let report = &accepted.report;
-        let key_with = |id: &str| (report.site.as_deref().unwrap_or_default().into(), id.into());
-        let by_response = report.response_id.as_deref().map(key_with);
-        // No two requests have the same id of a middleware. Two responses may: a cached answer has that of the first.
-        let Some(by_server) = report.server_id.as_deref().map(key_with) else {
-            return by_response.map(|key| self.resolved(key));
-        };
-        if let Some(by_response) = by_response.filter(|key| *key != by_server) {
-            self.link(by_response, &by_server, accepted.id, received_ms);
+        // The surest first. No two requests have the same id of a middleware. Two responses may: a cached answer has
+        // that of the first. A trace may have several requests.
+        let by_trace = report.trace_id.as_deref().map(|id| format!("{TRACE}{id}"));
+        let ids = [report.server_id.as_deref(), report.response_id.as_deref(), by_trace.as_deref()];
+        let key_with =
+            |id: &str| -> MatchKey { (report.site.as_deref().unwrap_or_default().into(), id.into()) };
+        let mut keys = ids.into_iter().flatten().map(key_with);
+        let surest = keys.next()?;
+        let surest = if report.server_id.is_some() { surest } else { self.resolved(surest) };
+        for key in keys.filter(|key| *key != surest) {
+            self.link(key, &surest, accepted.id, received_ms);
         }
-        Some(by_server)
+        Some(surest)
     }
 
-    /// Moves all that is known by the id of a response to the entry of the same stream's other id.
+    /// Moves all that is known by an id to the entry of the same stream's surer id.
     fn link(&mut self, from: MatchKey, to: &MatchKey, stream: StreamId, received_ms: i64) {
         let entry = self.entry(from, received_ms);
         if entry.same_as.is_some() || entry.stream.as_ref().is_some_and(|known| known.id != stream) {
@@ -248,11 +251,13 @@ impl State {
     }
 
     /// The key of the entry that has what is known by this id.
-    fn resolved(&self, key: MatchKey) -> MatchKey {
-        match self.by_id.get(&key).and_then(|entry| entry.same_as.clone()) {
-            Some(id) => (key.0, id),
-            None => key,
+    fn resolved(&self, mut key: MatchKey) -> MatchKey {
+        // From a trace to a response, and from there to the id of a middleware.
+        for _ in 0..2 {
+            let Some(id) = self.by_id.get(&key).and_then(|entry| entry.same_as.clone()) else { break };
+            key.1 = id;
         }
+        key
     }
 
     /// Forgets the entries that waited too long, and the oldest ones over the memory limit. Counts their facts that no
@@ -276,6 +281,18 @@ impl State {
     }
 }
 
+/// A fact that names a response matches by it alone: a trace may have several calls of a model.
+fn key_of_fact(fact: &ServerFact) -> MatchKey {
+    let trace_id = || fact.timing.trace_id.as_deref().unwrap_or_default();
+    let id = match fact.response_id.as_str() {
+        "" => format!("{TRACE}{}", trace_id()).into(),
+        response_id => response_id.into(),
+    };
+    (fact.site.as_str().into(), id)
+}
+
+/// Before the id of a trace. No id of a response has a space.
+const TRACE: &str = "trace ";
 /// Limit for the memory of all entries: about 60,000 streams.
 const MOST_BYTES: usize = 48 * 1024 * 1024;
 /// In the map, and twice in the list: an entry is there again once a later revision has arrived.

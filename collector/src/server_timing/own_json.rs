@@ -16,9 +16,10 @@ use crate::report::server_fact::{Layer, ServerFact};
 /// One fact. Unknown fields are ignored.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Fact<'a> {
-    /// The id that the response itself carries: `id`, `response.id`, `message.id`, …
+    /// The id that the response itself carries: `id`, `response.id`, `message.id`, … Absent: `trace_id` names the
+    /// stream.
     #[serde(borrow)]
-    id: Cow<'a, str>,
+    id: Option<Cow<'a, str>>,
     /// `edge`, `app`, `model_call`, `gateway` or `engine`.
     #[serde(borrow)]
     layer: Cow<'a, str>,
@@ -51,8 +52,7 @@ pub(crate) fn read(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
     // Each is parsed by itself, so that a wrong one does not cost the others.
     let mut add = |fact: &RawValue| {
         let fact = serde_json::from_str::<Fact<'_>>(fact.get());
-        let wrong_type =
-            |_| Invalid::new("", "has a field of a wrong type, or lacks `id`, `layer` or `source`");
+        let wrong_type = |_| Invalid::new("", "has a field of a wrong type, or lacks `layer` or `source`");
         received.add(fact.map_err(wrong_type).and_then(|fact| fact.checked(site)));
     };
     json_items::each_of(body, "facts", &mut add).map_err(|error| {
@@ -94,7 +94,7 @@ impl Fact<'_> {
             cached: self.cached,
             trace_id: self.trace_id.map(|id| Cow::Owned(id.into_owned())),
         };
-        checked(site, &self.id, layer, timing)
+        checked(site, self.id.as_deref(), layer, timing)
     }
 }
 
@@ -113,11 +113,14 @@ mod tests {
             {"id":"chatcmpl-4","layer":"app","source":"asgi"},
             {"id":"chatcmpl-5","layer":"app","source":"SECRET words","ttft_ms":1},
             {"id":5}, "SECRET",
-            {"id":"chatcmpl-6","layer":"engine","source":"vllm","starts_from":"scheduled","ttft_ms":0}
+            {"layer":"edge","source":"nginx","duration_ms":1},
+            {"layer":"edge","source":"nginx","duration_ms":1,"trace_id":"SECRET words"},
+            {"id":"chatcmpl-6","layer":"engine","source":"vllm","starts_from":"scheduled","ttft_ms":0},
+            {"layer":"edge","source":"nginx","duration_ms":1,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}
         ]}"#;
         let received = read(body.as_bytes(), "chat").unwrap();
         let ids: Vec<_> = received.facts.iter().map(|fact| &*fact.response_id).collect();
-        assert_eq!((ids, received.refused), (vec!["chatcmpl-1", "chatcmpl-6"], 7));
+        assert_eq!((ids, received.refused), (vec!["chatcmpl-1", "chatcmpl-6", ""], 9));
         let app = &received.facts[0];
         assert_eq!(
             (app.layer, app.timing.queue_ms, app.timing.ended),

@@ -59,17 +59,20 @@ impl fmt::Display for Invalid {
     }
 }
 
-/// Checks a fact of a site.
+/// Checks a fact of a site. Without the id of a response it has to name a trace.
 pub(crate) fn checked(
     site: &str,
-    response_id: &str,
+    response_id: Option<&str>,
     layer: Layer,
     timing: LayerTiming,
 ) -> Result<ServerFact, Invalid> {
-    if !NameShape::MODEL.fits(response_id.as_bytes()) {
+    if response_id.is_some_and(|id| !NameShape::MODEL.fits(id.as_bytes())) {
         return Err(Invalid::new("id", "is not the id of a response"));
     }
     let has_trace = timing.trace_id.is_some();
+    if response_id.is_none() && !has_trace {
+        return Err(Invalid::new("", "has neither `id` nor `trace_id`"));
+    }
     let mut checked = Ok(());
     let mut values = 0;
     timing.visit(&mut |field, value| {
@@ -83,7 +86,8 @@ pub(crate) fn checked(
     if values < 2 + usize::from(has_trace) {
         return Err(Invalid::new("", "has no time and no count"));
     }
-    Ok(ServerFact { site: site.to_owned(), response_id: response_id.to_owned(), layer, timing })
+    let response_id = response_id.unwrap_or_default().to_owned();
+    Ok(ServerFact { site: site.to_owned(), response_id, layer, timing })
 }
 
 fn check(field: &'static Field, value: Value<'_>) -> Result<(), Invalid> {

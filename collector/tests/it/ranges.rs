@@ -82,6 +82,11 @@ async fn every_field_accepts_exactly_the_range_of_the_table() {
                 ingest.takes(field, &json!("x".repeat(longest))).await;
                 ingest.refuses(field, &json!("x".repeat(longest + 1))).await;
                 ingest.refuses(field, &json!("two words")).await;
+            } else if may_be == "32 hexadecimal digits" && *field != "id" {
+                ingest.takes(field, &json!("0af7651916cd43dd8448eb211c80319c")).await;
+                for wrong in ["0af7651916cd43dd8448eb211c80319", "0AF7651916CD43DD8448EB211C80319C"] {
+                    ingest.refuses(field, &json!(wrong)).await;
+                }
             } else if let Some((from, to)) = may_be.split_once(" to ") {
                 let (from, to): (i64, i64) = (from.parse().unwrap(), to.parse().unwrap());
                 ingest.takes(field, &json!(from)).await;

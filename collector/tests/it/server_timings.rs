@@ -146,6 +146,36 @@ async fn the_wait_is_split_between_the_layers() {
     }
 }
 
+/// The trace of a stream, and the timing of a proxy that knows no other id of it.
+fn traced(id: u128) -> (String, Value) {
+    let trace_id = format!("{:032x}", id << 64);
+    let fact = json!({ "trace_id": trace_id, "layer": "edge", "source": "nginx", "duration_ms": 1_300 });
+    (trace_id, fact)
+}
+
+#[tokio::test]
+async fn a_timing_with_only_a_trace_reaches_the_stream_that_saw_it() {
+    let mut collector = TestCollector::with(config);
+    // The headers of the first come without an id of the response.
+    let seen = |id, report: StreamReport| StreamReport { trace_id: Some(traced(id).0.into()), ..report };
+    let open = StreamReport { open: true, outcome: Outcome::Abandoned, ..stream(1, 900.0) };
+    collector.report(&[seen(1, open), seen(2, with_response(2)), with_response(3)]).await;
+    sent(&collector, &json!([traced(1).1, engine(2)])).await;
+    collector.restart();
+    collector.report(&[seen(1, StreamReport { rev: 1, ..with_response(1) })]).await;
+    sent(&collector, &json!([traced(2).1, traced(3).1, engine(1)])).await;
+    for (id, edge) in [(1, json!(1_300.0)), (2, json!(1_300.0))] {
+        let path = format!("/v1/streams/{id:032x}");
+        let has_both = |stream: &Value| {
+            let layers = &stream["layers"];
+            layers["edge"]["duration_ms"] == edge && layers["engine"]["queue_ms"] == 300.0
+        };
+        until(&collector, &path, has_both).await;
+    }
+    let third = get(&collector, &format!("/v1/streams/{:032x}", 3)).await;
+    assert!(!third.contains("layers"), "its page saw no trace: {third}");
+}
+
 #[tokio::test]
 async fn output_after_the_client_left_counts_by_site() {
     let collector = TestCollector::with(config);

@@ -9,6 +9,7 @@ export { networkTiming } from "../extensions/network-timing.js";
 export { output } from "../extensions/output.js";
 export { paint } from "../extensions/paint.js";
 export { probeOverhead } from "../extensions/probe-overhead.js";
+export { traceId } from "../extensions/trace-id.js";
 export { visits } from "../extensions/visits.js";
 export { webSocket } from "../extensions/web-socket.js";
 export { xhr } from "../extensions/xhr.js";

@@ -117,6 +117,7 @@ fn every_field_is_written_as_the_native_report_has_it() {
     let of_page = [
         "variant",
         "attributes",
+        "trace_id",
         "visit",
         "arrivals",
         "marks",

@@ -1,13 +1,13 @@
 // The probe as it is built for npm.
 
 import { start } from "/probe/llm-rum.mjs";
-import { eventSource, failures, lastWord, marks, networkTiming, paint, probeOverhead, webSocket, xhr } from "/probe/llm-rum-more.mjs";
+import { eventSource, failures, lastWord, marks, networkTiming, paint, probeOverhead, traceId, webSocket, xhr } from "/probe/llm-rum-more.mjs";
 
 let probe;
 
 export function install() {
   probe = start({ collector: location.origin, site: "demo" });
-  probe.use(eventSource(), failures(), xhr(), webSocket({ isStream: () => true }), paint(), networkTiming(), lastWord(), marks(), probeOverhead());
+  probe.use(eventSource(), failures(), xhr(), webSocket({ isStream: () => true }), paint(), networkTiming(), lastWord(), marks(), traceId(), probeOverhead());
 }
 
 export function uninstall() {

@@ -457,8 +457,11 @@ export interface Fact {
   /** `complete`, `client_gone` or `error`. */
   ended?: string | null;
   generation_ms?: number | null;
-  /** The id that the response itself carries: `id`, `response.id`, `message.id`, … */
-  id: string;
+  /**
+   * The id that the response itself carries: `id`, `response.id`, `message.id`, … Absent: `trace_id` names the
+   * stream.
+   */
+  id?: string | null;
   /** `edge`, `app`, `model_call`, `gateway` or `engine`. */
   layer: string;
   output_tokens?: number | null;
@@ -1578,6 +1581,11 @@ export interface StreamReport {
    * read, or where such reasoning may have been a silence in the answer.
    */
   tpot_ms?: number;
+  /**
+   * Id of the server's trace of the response, by the extension `traceId`. Absent where the page can read no header with
+   * one.
+   */
+  trace_id?: string;
   /** First frame presented with that text in it. Absent without a watched, visible output. */
   ttfp_ms?: number;
   /**
@@ -1603,7 +1611,10 @@ export interface StreamsWithoutLayer {
   no_fact: number;
   /** The request failed before a response. */
   no_response: number;
-  /** The response has no id, nor a comment of a middleware with one: no timing can be matched. */
+  /**
+   * The response has no id, nor a comment of a middleware with one, and the page saw no trace: no timing can be
+   * matched.
+   */
   no_response_id: number;
   /** The layer told something else of the stream. */
   no_ttft: number;

@@ -50,7 +50,7 @@ impl Exemplars {
             let value = definition.unit.to_export(value);
             let exemplar = || Exemplar {
                 stream_id: report.id.clone(),
-                trace_id: report.layers.as_ref().and_then(trace_id).map(str::to_owned),
+                trace_id: trace_id(report).map(str::to_owned),
                 value,
                 received_ms,
             };

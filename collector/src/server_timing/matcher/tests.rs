@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use beacon::{LayerTiming, StreamReport};
@@ -20,50 +21,70 @@ enum Arrival {
         stream: u128,
         layer: usize,
         ttft_ms: u32,
-        /// Named by the middleware's id.
-        by_server: bool,
+        named_by: Id,
     },
     /// The collector dies, and starts again.
     Restart,
 }
 
+/// An id of a stream. Each is known from another revision on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Id {
+    /// The headers have it.
+    Trace,
+    /// The first event has it.
+    Response,
+    /// The middleware's comment has it.
+    Server,
+}
+
+impl Id {
+    const ALL: [Self; 3] = [Self::Trace, Self::Response, Self::Server];
+
+    fn of(self, stream: u128) -> String {
+        match self {
+            Self::Trace => format!("{stream:032x}"),
+            Self::Response => format!("chatcmpl-{stream}"),
+            Self::Server => format!("made-up-{stream}"),
+        }
+    }
+
+    fn in_revision(self, stream: u128, rev: u32) -> Option<Cow<'static, str>> {
+        (rev >= self as u32).then(|| self.of(stream).into())
+    }
+}
+
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let each = prop_oneof![
         (0..3_u128, 0..3_u32).prop_map(|(stream, rev)| Arrival::Report { stream, rev }),
-        (0..3_u128, 0..5_usize, 0..3_u32, any::<bool>()).prop_map(|(stream, layer, ttft_ms, by_server)| {
-            Arrival::Fact { stream, layer, ttft_ms, by_server }
-        }),
+        (0..3_u128, 0..5_usize, 0..3_u32, prop::sample::select(&Id::ALL[..])).prop_map(
+            |(stream, layer, ttft_ms, named_by)| Arrival::Fact { stream, layer, ttft_ms, named_by }
+        ),
         Just(Arrival::Restart),
     ];
     proptest::collection::vec(each, 0..24)
 }
 
-fn response_id(stream: u128) -> String {
-    format!("chatcmpl-{stream}")
-}
-
-fn server_id(stream: u128) -> String {
-    format!("made-up-{stream}")
-}
-
-/// The first revision was sent before the middleware's comment came.
-const REV_WITH_SERVER_ID: u32 = 1;
-
 fn report(stream: u128, rev: u32) -> AcceptedReport {
     let report = StreamReport {
         rev,
         site: Some("chat".into()),
-        response_id: Some(response_id(stream).into()),
-        server_id: (rev >= REV_WITH_SERVER_ID).then(|| server_id(stream).into()),
+        trace_id: Id::Trace.in_revision(stream, rev),
+        response_id: Id::Response.in_revision(stream, rev),
+        server_id: Id::Server.in_revision(stream, rev),
         ..StreamReport::new(format!("{stream:032x}"))
     };
     AcceptedReport { id: stream, visit: Some(7), report }
 }
 
-fn fact(stream: u128, layer: usize, ttft_ms: u32) -> ServerFact {
-    let timing =
-        LayerTiming { source: "test".into(), ttft_ms: Some(ttft_ms.into()), ..LayerTiming::default() };
-    ServerFact { site: "chat".into(), response_id: response_id(stream), layer: Layer::ALL[layer], timing }
+fn fact(stream: u128, layer: usize, ttft_ms: u32, named_by: Id) -> ServerFact {
+    let (response_id, trace_id) = match named_by {
+        Id::Trace => (String::new(), Some(named_by.of(stream).into())),
+        Id::Response | Id::Server => (named_by.of(stream), None),
+    };
+    let (source, ttft_ms) = ("test".into(), Some(ttft_ms.into()));
+    let timing = LayerTiming { source, ttft_ms, trace_id, ..LayerTiming::default() };
+    ServerFact { site: "chat".into(), response_id, layer: Layer::ALL[layer], timing }
 }
 
 /// A collector with its journal: the reports that it has written, and the facts.
@@ -85,11 +106,8 @@ impl Simulated {
                 self.matcher.add_to_reports(1_000, None, &mut reports, &self.counters);
                 self.journal.push((Vec::new(), reports));
             }
-            Arrival::Fact { stream, layer, ttft_ms, by_server } => {
-                let mut facts = vec![fact(stream, layer, ttft_ms)];
-                if by_server {
-                    facts[0].response_id = server_id(stream);
-                }
+            Arrival::Fact { stream, layer, ttft_ms, named_by } => {
+                let facts = vec![fact(stream, layer, ttft_ms, named_by)];
                 for batch in self.matcher.add_facts(1_000, facts, &self.counters) {
                     let changed = batch.changed.into_iter().map(|(_, changed)| changed).collect();
                     self.journal.push((batch.facts, changed));
@@ -146,11 +164,11 @@ fn expected(arrivals: &[Arrival]) -> BTreeMap<u128, (u32, Layers)> {
         }
     }
     for arrival in arrivals {
-        if let Arrival::Fact { stream, layer, ttft_ms, by_server } = *arrival
+        if let Arrival::Fact { stream, layer, ttft_ms, named_by } = *arrival
             && let Some((rev, layers)) = streams.get_mut(&stream)
-            && (!by_server || *rev >= REV_WITH_SERVER_ID)
+            && *rev >= named_by as u32
         {
-            add_timing(layers, Layer::ALL[layer], &fact(stream, layer, ttft_ms).timing);
+            add_timing(layers, Layer::ALL[layer], &fact(stream, layer, ttft_ms, named_by).timing);
         }
     }
     for (_, layers) in streams.values_mut() {
@@ -185,18 +203,18 @@ fn results(counters: &RequestCounters) -> Vec<(&'static str, u64)> {
 #[test]
 fn each_fact_has_one_result() {
     let mut collector = Simulated::new();
-    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, by_server: false });
+    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, named_by: Id::Response });
     assert_eq!(results(&collector.counters), [], "it waits");
-    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, by_server: false });
+    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, named_by: Id::Response });
     assert_eq!(results(&collector.counters), [("duplicate", 1)]);
-    collector.take(&Arrival::Report { stream: 1, rev: 0 });
-    assert_eq!(results(&collector.counters), [("matched", 1)]);
     collector.take(&Arrival::Report { stream: 1, rev: 1 });
-    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5, by_server: false });
     assert_eq!(results(&collector.counters), [("matched", 1)]);
-    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5, by_server: false });
+    collector.take(&Arrival::Report { stream: 1, rev: 2 });
+    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5, named_by: Id::Response });
+    assert_eq!(results(&collector.counters), [("matched", 1)]);
+    collector.take(&Arrival::Fact { stream: 1, layer: 4, ttft_ms: 5, named_by: Id::Response });
     assert_eq!(results(&collector.counters), [("duplicate", 1)]);
-    collector.take(&Arrival::Fact { stream: 2, layer: 4, ttft_ms: 5, by_server: false });
+    collector.take(&Arrival::Fact { stream: 2, layer: 4, ttft_ms: 5, named_by: Id::Response });
     let none: &mut [AcceptedReport] = &mut [];
     collector.matcher.add_to_reports(61_000, None, none, &collector.counters);
     assert_eq!(results(&collector.counters), [], "it still waits");
@@ -208,12 +226,12 @@ fn each_fact_has_one_result() {
 #[test]
 fn a_second_stream_with_the_same_response_gets_no_facts() {
     let mut collector = Simulated::new();
-    collector.take(&Arrival::Report { stream: 1, rev: 0 });
+    collector.take(&Arrival::Report { stream: 1, rev: 1 });
     let mut forged = report(1, 7);
     forged.id = 9;
     let mut reports = [forged];
     collector.matcher.add_to_reports(1_000, None, &mut reports, &collector.counters);
-    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, by_server: false });
+    collector.take(&Arrival::Fact { stream: 1, layer: 1, ttft_ms: 5, named_by: Id::Response });
     assert_eq!(collector.streams()[&1].1.app.as_ref().unwrap().ttft_ms, Some(5.0));
     collector.matcher.add_to_reports(1_000, None, &mut reports, &collector.counters);
     assert_eq!(reports[0].report.layers, None);
@@ -222,8 +240,8 @@ fn a_second_stream_with_the_same_response_gets_no_facts() {
 #[test]
 fn facts_of_another_site_do_not_match() {
     let mut collector = Simulated::new();
-    collector.take(&Arrival::Report { stream: 1, rev: 0 });
-    let foreign = ServerFact { site: "shop".into(), ..fact(1, 1, 5) };
+    collector.take(&Arrival::Report { stream: 1, rev: 1 });
+    let foreign = ServerFact { site: "shop".into(), ..fact(1, 1, 5, Id::Response) };
     let batches = collector.matcher.add_facts(1_000, vec![foreign], &collector.counters);
     assert!(batches.iter().all(|batch| batch.changed.is_none()));
 }
@@ -234,7 +252,7 @@ fn memory_for_facts_is_bounded() {
     for number in 0..40 {
         let facts = (0..5_000).map(|at| ServerFact {
             response_id: format!("{number}-{at}-{}", "x".repeat(100)),
-            ..fact(1, 1, 5)
+            ..fact(1, 1, 5, Id::Response)
         });
         collector.matcher.add_facts(1_000, facts.collect(), &collector.counters);
         let state = collector.matcher.state();

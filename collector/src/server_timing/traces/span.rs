@@ -90,9 +90,9 @@ pub(super) fn known(name: &str) -> Option<&'static Attribute> {
 }
 
 impl Span {
-    /// `None` if it names no response.
+    /// `None` if it names no response, nor a trace with a time to first token.
     pub(super) fn fact(&self, site: &str) -> Option<Result<ServerFact, Invalid>> {
-        let id = self.text(Meaning::ResponseId).or_else(|| self.text(Meaning::EngineRequestId))?;
+        let id = self.text(Meaning::ResponseId).or_else(|| self.text(Meaning::EngineRequestId));
         let engine = [
             Meaning::EngineFirstToken,
             Meaning::EngineQueue,
@@ -115,6 +115,11 @@ impl Span {
             .or_else(|| self.seconds_or_micros())
             .or_else(|| self.number(Meaning::FirstTokenMs))
             .or_else(|| self.first_token_ns.and_then(span_ms));
+        let trace_id = is_trace_id(&self.trace_id).then(|| self.trace_id.clone().into());
+        // All work of a backend has spans. Without a response, only a first token shows that one is about a stream.
+        if id.is_none() && (trace_id.is_none() || first_token_ms.is_none()) {
+            return None;
+        }
         let source = if NameShape::FINISH_REASON.fits(self.scope.as_bytes()) { &self.scope } else { "otel" };
         let tokens = self.number(Meaning::OutputTokens).filter(|tokens| *tokens > 0.0);
         let timing = LayerTiming {
@@ -128,7 +133,7 @@ impl Span {
             duration_ms: seconds(Meaning::EngineEndToEnd).or_else(|| span_ms(self.end_ns)),
             output_tokens: tokens.map(|tokens| tokens as u64),
             ended: self.failed.then_some(LayerEnd::Error),
-            trace_id: is_trace_id(&self.trace_id).then(|| self.trace_id.clone().into()),
+            trace_id,
             ..LayerTiming::default()
         };
         Some(checked(site, id, layer, timing))

@@ -148,6 +148,21 @@ fn an_event_marks_the_first_token() {
 }
 
 #[test]
+fn a_span_with_a_first_token_may_name_only_its_trace() {
+    let traced = |attributes| trace::Span { trace_id: vec![7; 16], ..span(attributes) };
+    let first_token = || float("gen_ai.response.time_to_first_token", 0.5);
+    let spans = vec![
+        traced(vec![first_token()]),
+        traced(vec![text("http.url", "SECRET")]),
+        span(vec![first_token()]),
+    ];
+    let received = facts_of(&request("sentry", spans));
+    assert_eq!((received.facts.len(), received.skipped, received.refused), (1, 2, 0));
+    let ServerFact { response_id, timing, .. } = &received.facts[0];
+    assert_eq!((&**response_id, timing.trace_id.as_deref()), ("", Some(&*"07".repeat(16))));
+}
+
+#[test]
 fn spans_of_other_work_are_skipped_and_wrong_ones_refused() {
     let received = facts_of(&request(
         "ai",
