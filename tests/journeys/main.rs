@@ -18,6 +18,7 @@ mod dashboard;
 mod dashboard_controls;
 mod deploy;
 mod development;
+mod edge;
 mod failing_clients;
 mod grafana;
 mod hostile;

@@ -35,7 +35,7 @@ pub use errors::Errors;
 pub use gzip::gzip;
 pub use halts::Halts;
 pub use http::http;
-pub use nginx::nginx;
+pub use nginx::{nginx, nginx_with};
 pub use paint::{Paint, paint};
 pub use process::{Server, binary, free_port, until_told};
 pub use usage::Usage;

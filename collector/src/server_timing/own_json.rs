@@ -1,5 +1,5 @@
-//! The collector's own format of facts: `{"facts":[{"id":"chatcmpl-…","layer":"app","source":"asgi","ttft_ms":812.4}]}`.
-//! Fields: `docs/server-timing-push.md`.
+//! The collector's own format of facts: `{"facts":[{"id":"chatcmpl-…","layer":"app","source":"asgi","ttft_ms":812.4}]}`,
+//! or the list alone, as shippers of logs send it. Fields: `docs/server-timing-push.md`.
 
 use std::borrow::Cow;
 
@@ -55,10 +55,14 @@ pub(crate) fn read(body: &[u8], site: &str) -> Result<ReceivedFacts, ApiError> {
         let wrong_type = |_| Invalid::new("", "has a field of a wrong type, or lacks `layer` or `source`");
         received.add(fact.map_err(wrong_type).and_then(|fact| fact.checked(site)));
     };
-    json_items::each_of(body, "facts", &mut add).map_err(|error| {
+    let read = match body.trim_ascii_start().first() {
+        Some(b'[') => json_items::each(body, &mut add),
+        _ => json_items::each_of(body, "facts", &mut add),
+    };
+    read.map_err(|error| {
         // The message of serde may quote a text of the body.
         let message = format!(
-            "the body is not `{{\"facts\":[…]}}`: see line {}, column {}",
+            "the body is neither `{{\"facts\":[…]}}` nor a list of facts: see line {}, column {}",
             error.line(),
             error.column()
         );
@@ -133,13 +137,22 @@ mod tests {
 
     #[test]
     fn a_body_that_is_not_a_list_of_facts_is_refused() {
-        for body in ["", "[]", r#"{"facts":{}}"#, r#"{"facts":"SECRET"}"#, "{\"facts\":[1,", "\u{0}"] {
+        for body in ["", "[1,", r#"{"facts":{}}"#, r#"{"facts":"SECRET"}"#, "{\"facts\":[1,", "\u{0}"] {
             let refused = read(body.as_bytes(), "chat").unwrap_err();
             assert_eq!(refused.reason, Reason::BadJson, "{body}");
             assert!(!refused.message().contains("SECRET"));
         }
-        for empty in ["{}", r#"{"facts":[]}"#] {
+        for empty in ["{}", r#"{"facts":[]}"#, "[]"] {
             assert_eq!(read(empty.as_bytes(), "chat").unwrap(), ReceivedFacts::default());
         }
+    }
+
+    #[test]
+    fn a_list_alone_is_read_as_one_with_a_name() {
+        let list = r#" [{"id":"a","layer":"app","source":"asgi","ttft_ms":1},{"layer":"edge"}]"#;
+        let named = format!("{{\"facts\":{list}}}");
+        let received = read(list.as_bytes(), "chat").unwrap();
+        assert_eq!((received.facts.len(), received.refused), (1, 1));
+        assert_eq!(received, read(named.as_bytes(), "chat").unwrap());
     }
 }
