@@ -147,6 +147,55 @@ fn an_event_marks_the_first_token() {
     assert_eq!((&*fact.timing.source, fact.timing.ended), ("otel", Some(LayerEnd::Error)));
 }
 
+/// A body that a real package sent: see the folder's README.
+macro_rules! recorded {
+    ($name:literal) => {
+        include_bytes!(concat!("../../../tests/fixtures/spans/", $name))
+    };
+}
+
+/// The only fact in recorded spans, which are about one stream, and the number of other spans.
+fn recorded_fact(body: &[u8]) -> (ServerFact, u64) {
+    let mut received = read_protobuf(body, "chat").unwrap();
+    assert!(memchr::memmem::find(body, b"PLANTED").is_some() && !format!("{received:?}").contains("PLANTED"));
+    assert_eq!((received.facts.len(), received.refused), (1, 0), "{received:?}");
+    (received.facts.remove(0), received.skipped)
+}
+
+#[test]
+fn recorded_spans_have_the_id_and_the_first_token() {
+    for (body, source, skipped) in [
+        (&recorded!("openlit-1.45.0.binpb")[..], "openlit.instrumentation.openai", 0),
+        (recorded!("ai-sdk-otel-1.0.173.binpb"), "gen_ai", 2),
+        (recorded!("ai-sdk-legacy-1.0.173.binpb"), "ai", 1),
+    ] {
+        let (ServerFact { response_id, layer, timing, .. }, others) = recorded_fact(body);
+        assert_eq!((&*response_id, layer, others), ("chatcmpl-otel1", Layer::ModelCall, skipped), "{source}");
+        assert_eq!((&*timing.source, timing.output_tokens), (source, Some(3)));
+        let [ttft_ms, duration_ms] = [timing.ttft_ms, timing.duration_ms].map(Option::unwrap);
+        // The scripted server's first chunk came after 300 ms, and the last 120 ms later.
+        assert!((300.0..400.0).contains(&ttft_ms) && duration_ms - ttft_ms > 120.0, "{source}: {timing:?}");
+        assert!(timing.trace_id.is_some() && timing.ended.is_none(), "{source}: {timing:?}");
+    }
+}
+
+#[test]
+fn a_recorded_span_without_a_first_token_has_the_rest() {
+    let body = recorded!("openai-v2-2.4b0.binpb");
+    let received = read_protobuf(body, "chat").unwrap();
+    let ServerFact { response_id, timing, .. } = &received.facts[0];
+    assert_eq!((&**response_id, timing.ttft_ms, timing.output_tokens), ("chatcmpl-otel1", None, Some(3)));
+    assert!(timing.duration_ms.unwrap() > 420.0, "{timing:?}");
+}
+
+#[test]
+fn a_recorded_span_of_openinference_names_only_its_trace() {
+    let (fact, others) = recorded_fact(recorded!("openinference-openai-0.1.66.binpb"));
+    assert_eq!((&*fact.response_id, fact.layer, others), ("", Layer::ModelCall, 0));
+    assert_eq!(fact.timing.trace_id.as_deref(), Some("7a89d501ab5af48743b9cc3258f112e9"));
+    assert!((300.0..400.0).contains(&fact.timing.ttft_ms.unwrap()), "{:?}", fact.timing);
+}
+
 #[test]
 fn a_span_with_a_first_token_may_name_only_its_trace() {
     let traced = |attributes| trace::Span { trace_id: vec![7; 16], ..span(attributes) };
