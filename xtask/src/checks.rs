@@ -86,7 +86,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         checks.tests("journeys side by side", journeys(root, 3).args(&side_by_side));
     }
     println!(
-        "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, Streamlit, FastAPI, Next.js: `cargo xtask test-products`"
+        "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, Streamlit, NiceGUI, FastAPI, Next.js: `cargo xtask test-products`"
     );
     checks.close()
 }
@@ -100,6 +100,7 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
         ("Gradio", "test_gradio.py", tools::product_packages(root, "gradio")?),
         ("Chainlit", "test_chainlit.py", tools::product_packages(root, "chainlit")?),
         ("Streamlit", "test_streamlit.py", tools::product_packages(root, "streamlit")?),
+        ("NiceGUI", "test_nicegui.py", tools::product_packages(root, "nicegui")?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
         ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
         ("Next.js from its page", "test_recipe_nextjs.py", tools::middleware_packages(root)?),
