@@ -100,6 +100,12 @@ export function marks(): Extension;
 export function failures(): Extension;
 
 /**
+ * Tells the calls apart that share one stream of a Gradio app's queue, such as those of two chats on one page. Without it
+ * the answers of such a stream are one report.
+ */
+export function gradio(): Extension;
+
+/**
  * Adds `visit`, a random number of the tab, which the extension stores in `sessionStorage`. The collector counts visits
  * with a bad stream by it, and keeps only a hash. It draws the number with the first report that is sent, so never
  * without consent.

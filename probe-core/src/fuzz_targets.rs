@@ -367,11 +367,12 @@ const TYPES: [&str; 6] =
     ["text/event-stream", "", "application/x-ndjson", "application/json", "text/plain", "text/html; a=b"];
 
 /// An address, and descriptions by an app.
-const FORMATS: [&[u8]; 4] = [
+const FORMATS: [&[u8]; 5] = [
     b"/api\n{\"text\":[\"choices.0.delta.content\",\"text if type=delta\"],\"end\":\"done\",\"error\":\"error.message\"}",
     b"/api\n[{\"text\":\"*.*\",\"cumulative\":true,\"id\":\"id\",\"outputTokens\":\"usage.*\"}]",
     b"/api\n[{\"url\":\"/no\",\"text\":\"t\"},{\"url\":\"/api\",\"text\":\"@data\",\"end\":[\"@event=end\",\"@data=[END]\"]}]",
     b"/api\n{}",
+    b"call:a",
 ];
 
 const ENDS: [End; 6] = [End::Closed, End::Failed, End::Cancelled, End::TimedOut, End::PageGone, End::Unseen];

@@ -115,8 +115,12 @@ impl Meter {
     }
 
     /// The app describes formats: the address of the response and, on the next line, descriptions in JSON by
-    /// `docs/custom-formats.md`.
+    /// `docs/custom-formats.md`. Or the id of a call after `call:`: of the calls that share a Gradio app's queue, the stream
+    /// is this one. Without an id it is the first.
     pub fn on_formats(&mut self, text: &[u8]) {
+        if ALL_DIALECTS && let Some(id) = text.strip_prefix(CALL) {
+            return self.state.set_call(id);
+        }
         self.state.set_formats(text);
     }
 
@@ -542,3 +546,6 @@ impl Meter {
         }
     }
 }
+
+/// Before the id of a call, where the address of a response may be. No address begins like this.
+const CALL: &[u8] = b"call:";

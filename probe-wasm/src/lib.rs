@@ -49,7 +49,8 @@ pub fn open(key: u32, request: f64, submit: f64) {
 
 /// What the page knows of the stream before its first bytes. With the number of a socket, `text` is the question that
 /// the stream answers, and its chunks are all messages of that socket. Without one, which is 0, `text` is the
-/// address of the response and, on the next line, the formats that the app describes.
+/// address of the response and, on the next line, the formats that the app describes; or `call:` and the id of the only
+/// call that is of the stream, or none for the first, where several share the queue of a Gradio app.
 #[wasm_bindgen]
 pub fn context(key: u32, socket: u32, engine_io: bool, text: &[u8]) {
     SESSION.with_borrow_mut(|session| match socket {

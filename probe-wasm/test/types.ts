@@ -1,7 +1,7 @@
 // How an app uses the package, for the compiler alone: what must compile, and what must not.
 
 import { start, type Probe, type StreamReport } from "../llm-rum.js";
-import { eventSource, failures, marks, networkTiming, output, paint, probeOverhead, webSocket, xhr } from "../more.js";
+import { eventSource, failures, gradio, marks, networkTiming, output, paint, probeOverhead, webSocket, xhr } from "../more.js";
 
 const probe: Probe = start({ collector: "https://rum.example", site: "pk_live_1", useCase: "chat" });
 
@@ -21,7 +21,7 @@ const flushed: Promise<void> = probe.flush();
 window.llmRum?.probe?.stop();
 probe.use(output(), output({ output: "main .answer", busy: ".running", quietMs: 3000 }));
 probe.use(marks()).mark?.("retrieval");
-probe.use(eventSource({ optionsOf: (url) => (url.includes("/code") ? { useCase: "coding" } : undefined) }));
+probe.use(eventSource({ optionsOf: (url) => (url.includes("/code") ? { useCase: "coding" } : undefined) }), gradio());
 probe.use(webSocket({ isStream: () => true, optionsOf: (url, sent) => ({ background: sent === "ping" }) }));
 
 // @ts-expect-error a site is needed

@@ -71,6 +71,49 @@ async fn described_format(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn two_chats_of_gradio_have_two_reports() -> Result<()> {
+    in_every_engine(two_chats_of_gradio).await
+}
+
+/// Two calls at the same time on one stream of the queue: one of ten words, and one of eight that ends first.
+async fn two_chats_of_gradio(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let collector = &stage.collector.url;
+    let head = format!(
+        "<script src=\"{collector}/llm-rum.js\" data-site=\"demo\"></script>\
+         <script src=\"{collector}/llm-rum-more.js\" data-with=\"gradio\"></script>"
+    );
+    let page = AppPage::serve(&head, "").await?;
+    stage.browser.page.goto(&page.url).await?;
+    stage.keep_reports().await?;
+    // The first time the second Wasm is loaded meanwhile.
+    for asked in 1..=2 {
+        stage.browser.run(READ_QUEUE, vec!["gradio_two_calls".into()]).await?;
+        let ids = stage.ended_ids(2 * asked).await?;
+        let mut told = Vec::new();
+        for id in &ids[2 * (asked - 1)..] {
+            let report = stage.collector.final_report(id).await?;
+            let is_right = report.dialect.as_deref() == Some("gradio")
+                && report.outcome == Outcome::Complete
+                && report.ttft_ms.is_some_and(|ttft_ms| Some(ttft_ms) < report.e2e_ms);
+            ensure!(is_right, "{report:#?}\nin {engine:?}");
+            told.push((report.response_id.unwrap_or_default(), report.deltas));
+        }
+        told.sort_by_key(|&(_, deltas)| deltas);
+        let calls = [("e6de369febca4db9bea001284c63b029", 8), ("58a6ae8c8c604041901a0b24a1be68ad", 10)];
+        ensure!(told == calls.map(|(id, deltas)| (id.into(), deltas)), "{told:?} in {engine:?}");
+    }
+    ensure!(stage.collector.streams().await?.len() == 4, "a report for each call");
+    stage.browser.close().await
+}
+
+/// Reads a recorded queue to its end.
+const READ_QUEUE: &str = "
+    const response = await fetch(`/recorded/${args[0]}/gradio_api/queue/data?session_hash=1`);
+    const reader = response.body.getReader();
+    while (!(await reader.read()).done);";
+
 /// Whether the first text lies after the page's last read without it, and not after the page's read with it. With
 /// clocks of whole milliseconds, two such durations differ by up to 2 ms.
 fn is_read(ttft_ms: Option<f64>, seen_ms: &Value) -> bool {

@@ -18,6 +18,7 @@ from webdriver import Page, chromium
 # Half of the reports differ from the wire by less than this; the text after the first comes 40 ms later.
 ERROR_MS = 10.0
 CHAT = Path(__file__).with_name("gradio_chat.py")
+TWO_CHATS = Path(__file__).with_name("gradio_two_chats.py")
 RECIPE = Path(__file__).parents[2] / "docs/gradio.md"
 # As `gradio_chat.py` has it.
 WORDS = 12
@@ -58,6 +59,16 @@ await window.llmRum.probe.flush();
 FAIL = TOOLS + """
 await ask(args[0]);
 await wait(() => shows("Error"));
+await window.llmRum.probe.flush();
+"""
+
+ASK_BOTH = """
+while (!(window.llmRum?.probe && window.llmRumMore && document.querySelector("#right")))
+  await new Promise((next) => setTimeout(next, 10));
+const ended = [];
+window.llmRum.probe.onStreamEnd((report) => ended.push(report));
+for (const id of ["left", "right"]) document.querySelector(`#${id}`).click();
+while (ended.length < 2) await new Promise((next) => setTimeout(next, 10));
 await window.llmRum.probe.flush();
 """
 
@@ -213,6 +224,15 @@ def test_stop_aborts_and_errors_are_the_apps(collector: Collector, tmp_path: Pat
 
 def count_failed(streams: list[dict]) -> int:
     return sum(stream["outcome"] == "provider_error" for stream in streams)
+
+
+def test_two_chats_side_by_side_have_two_reports(collector: Collector, tmp_path: Path) -> None:
+    with app(collector, tmp_path / "log", TWO_CHATS) as wire, page_of(wire) as page:
+        page.run(ASK_BOTH)
+        streams = reports(collector, has_answers(2))
+        told = {stream["response_id"]: (stream["outcome"], stream["deltas"]) for stream in streams}
+        left, right = wire.first_text("left")[0], wire.first_text("right")[0]
+        assert told == {left: ("complete", 12), right: ("complete", 6)}
 
 
 def test_event_source_reads_the_queue_as_well(collector: Collector, tmp_path: Path) -> None:

@@ -301,7 +301,7 @@ const BESIDE_THE_FACADE: [&str; 2] =
 
 /// What watches more than fetch, each by itself: the name that pages call it by, its file, and what it
 /// may come to with brotli.
-pub(crate) const EXTENSIONS: [(&str, &str, u64); 13] = [
+pub(crate) const EXTENSIONS: [(&str, &str, u64); 14] = [
     ("eventSource", "event-source.js", 1_150),
     ("xhr", "xhr.js", 1_550),
     // It reads which texts are questions, and follows several answers over two transports.
@@ -311,6 +311,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 13] = [
     ("networkTiming", "network-timing.js", 1_310),
     ("failures", "failures.js", 920),
     ("lastWord", "fetch-later.js", 400),
+    ("gradio", "gradio.js", 640),
     ("arrivals", "arrivals.js", 480),
     ("marks", "marks.js", 520),
     ("visits", "visits.js", 180),

@@ -18,8 +18,19 @@ pub(crate) struct AppQueue {
     pub(super) calls: Vec<Call>,
     /// The user stopped the call that ended last.
     pub(crate) stopped: bool,
+    /// Which calls are of the stream.
+    pub(super) own: OwnCalls,
     /// When text came that is known to be text only now.
     pub(super) earlier: Vec<(f64, TextKinds)>,
+}
+
+/// Which calls of a queue are of a stream, where others may have streams of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum OwnCalls {
+    All,
+    /// The first that comes.
+    First,
+    One(Word),
 }
 
 /// A call of a function that has not ended.
@@ -38,11 +49,22 @@ pub(crate) type OptionalQueue = [AppQueue; ALL_DIALECTS as usize];
 impl AppQueue {
     /// For a stream without messages.
     pub(crate) const NONE: Self =
-        Self { now_ms: 0.0, calls: Vec::new(), stopped: false, earlier: Vec::new() };
+        Self { now_ms: 0.0, calls: Vec::new(), stopped: false, own: OwnCalls::All, earlier: Vec::new() };
 
     /// Text of earlier events that is known to be text since the latest: when it came, in order.
     pub(crate) fn take_earlier(&mut self) -> Vec<(f64, TextKinds)> {
         std::mem::take(&mut self.earlier)
+    }
+
+    /// Whether a message is of a call that is not of this stream. A message without a call is of all calls.
+    pub(super) fn leaves_out(&mut self, call: &[u8]) -> bool {
+        if call.is_empty() {
+            return false;
+        }
+        if self.own == OwnCalls::First {
+            self.own = OwnCalls::One(Word::of(call));
+        }
+        matches!(self.own, OwnCalls::One(own) if own != Word::of(call))
     }
 
     /// The index of the call with this id. The oldest call makes room for a new one.

@@ -2,10 +2,11 @@
 
 use beacon::Defect;
 
-use super::app_queue::ALIVE;
+use super::app_queue::{ALIVE, OwnCalls};
 use super::queue_message::{MessageKind, QueueMessage};
 use super::stream_state::StreamState;
 use crate::framing::Event;
+use crate::json::Word;
 use crate::report_builder::TextField;
 use crate::text_kinds::TextKinds;
 
@@ -22,6 +23,9 @@ impl StreamState {
             self.report.defects.add(Defect::Malformed);
             return TextKinds::NONE;
         };
+        if self.queue.iter_mut().any(|queue| queue.leaves_out(message.call)) {
+            return TextKinds::NONE;
+        }
         self.failed |= message.failed;
         match message.kind {
             MessageKind::Call | MessageKind::Outputs | MessageKind::End => self.read_call(&message),
@@ -30,6 +34,13 @@ impl StreamState {
                 TextKinds::NONE
             }
             MessageKind::Other => TextKinds::NONE,
+        }
+    }
+
+    /// The other calls of the queue have streams of their own. Without an id this is the stream of the first call.
+    pub(crate) fn set_call(&mut self, id: &[u8]) {
+        for queue in &mut self.queue {
+            queue.own = if id.is_empty() { OwnCalls::First } else { OwnCalls::One(Word::of(id)) };
         }
     }
 
@@ -71,6 +82,6 @@ impl StreamState {
         self.finished =
             !queue.calls.iter().any(|call| call.has_text) && (is_answered || queue.calls.is_empty());
         // No message to close the stream follows here.
-        self.ended |= message.closes;
+        self.ended |= message.closes || queue.own != OwnCalls::All;
     }
 }

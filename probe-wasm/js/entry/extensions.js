@@ -4,6 +4,7 @@ export { arrivals } from "../extensions/arrivals.js";
 export { eventSource } from "../extensions/event-source.js";
 export { failures } from "../extensions/failures.js";
 export { lastWord } from "../extensions/fetch-later.js";
+export { gradio } from "../extensions/gradio.js";
 export { marks } from "../extensions/marks.js";
 export { networkTiming } from "../extensions/network-timing.js";
 export { output } from "../extensions/output.js";

@@ -117,6 +117,46 @@ fn later_text_of_another_call_revokes_the_end() {
     assert_eq!(both.response_id.as_deref(), Some("a"));
 }
 
+/// The report of one call of a queue, or without an id of the first.
+fn report_of_call(call: &str, messages: &[String]) -> StreamReport {
+    let mut meter = Meter::new("", Timestamp::from_ms(0.0));
+    meter.on_formats(format!("call:{call}").as_bytes());
+    for (index, message) in messages.iter().enumerate() {
+        let at = Timestamp::from_ms(100.0 * (index + 1) as f64);
+        meter.on_chunk(at, format!("data: {message}\n\n").as_bytes());
+        if meter.progress().ended {
+            meter.on_end(at, End::Closed);
+        }
+    }
+    meter.report()
+}
+
+#[test]
+fn each_call_of_a_shared_queue_has_its_own_report() {
+    let answer = |call: &str| outputs(call, r#"[{"role":"assistant","content":"Far"}]"#);
+    let more = |call: &str| outputs(call, r#"[["append",[0,"content"]," away"]]"#);
+    let failed = r#"{"msg":"process_completed","event_id":"b","output":{},"success":false}"#.to_owned();
+    let [a, b] = ["a", "b"].map(starts);
+    let messages =
+        [a, b, answer("b"), answer("a"), more("a"), more("b"), end("a", ""), more("b"), failed, CLOSE.into()];
+    for first in ["", "a"] {
+        let first = report_of_call(first, &messages);
+        assert_eq!((first.outcome, first.deltas, first.ttft_ms), (Outcome::Complete, 2, Some(400.0)));
+        assert_eq!((first.e2e_ms, first.close_ms), (Some(500.0), Some(700.0)));
+        assert_eq!(first.response_id.as_deref(), Some("a"));
+    }
+    let second = report_of_call("b", &messages);
+    assert_eq!((second.outcome, second.deltas, second.ttft_ms), (Outcome::ProviderError, 3, Some(300.0)));
+    assert_eq!(second.response_id.as_deref(), Some("b"));
+}
+
+#[test]
+fn a_closed_queue_ends_the_stream_of_a_call() {
+    let answer = outputs("a", r#"[{"role":"assistant","content":"Far"}]"#);
+    let report = report_of_call("", &[starts("a"), answer, CLOSE.into()]);
+    assert_eq!((report.outcome, report.close_ms), (Outcome::Complete, Some(300.0)));
+}
+
 #[test]
 fn a_call_stopped_by_the_user_is_aborted() {
     let stop = r#"{"msg":"process_completed","event_id":"a","output":{},"success":true}"#;
