@@ -1,4 +1,5 @@
-//! The probe in dedicated and shared workers: what they read is told, also of one that closes itself.
+//! The probe in dedicated and shared workers: what they read is told, also of one that closes itself. And a page behind a
+//! service worker.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Outcome, StreamReport};
-use tests::{Engine, eventually};
+use tests::{AppPage, Engine, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
@@ -40,6 +41,52 @@ async fn read_in_workers(engine: Engine) -> Result<()> {
     }
     stage.browser.close().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_behind_a_service_worker_are_the_users() -> Result<()> {
+    in_every_engine(behind_a_service_worker).await
+}
+
+async fn behind_a_service_worker(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let collector = &stage.collector.url;
+    let head = format!(
+        "<script src=\"{collector}/llm-rum.js\" data-site=\"demo\"></script>\
+         <script src=\"{collector}/llm-rum-more.js\" data-with=\"networkTiming\"></script>"
+    );
+    let page = AppPage::serve(&head, "").await?;
+    stage.browser.page.goto(&page.url).await?;
+    stage.keep_reports().await?;
+    stage.browser.run(GO_BEHIND_WORKER, vec![]).await?;
+    for (at, address) in ["/paced/4/1/api/chat", "/paced/4/1/api/chat?built"].into_iter().enumerate() {
+        stage.browser.run(READ, vec![address.into()]).await?;
+        let ids = stage.ended_ids(at + 1).await?;
+        let report = stage.collector.final_report(&ids[at]).await?;
+        let wait_ms = report.network_timing.as_ref().and_then(|timing| timing.wait_ms);
+        let has = (report.headers_ms.is_some(), wait_ms.is_some());
+        let expected = match engine {
+            Engine::Chromium => (true, true),
+            Engine::Firefox => (false, false),
+            Engine::WebKit => (true, false),
+        };
+        ensure!(report.outcome == Outcome::Complete && has == expected, "{address}: {report:#?}");
+        let times = [report.headers_ms, wait_ms];
+        ensure!(times.into_iter().flatten().all(|ms| ms >= WORKER_MS), "{address}: {report:#?}");
+    }
+    stage.browser.close().await
+}
+
+/// So long the service worker keeps the headers, less what a clock of whole milliseconds takes.
+const WORKER_MS: f64 = 298.0;
+
+const GO_BEHIND_WORKER: &str = "
+    await navigator.serviceWorker.register('/worker.js');
+    while (!navigator.serviceWorker.controller) await new Promise(resolve => setTimeout(resolve, 10));";
+
+const READ: &str = "
+    const response = await fetch(args[0], { method: 'POST', body: '{\"stream\":true}' });
+    const reader = response.body.getReader();
+    while (!(await reader.read()).done);";
 
 /// The address of a way to `url` on which what is sent takes a while, and is lost when its sender hangs up.
 async fn far_away(url: &str) -> Result<String> {

@@ -47,7 +47,7 @@ impl AppPage {
     /// `window.violations`, and scripts that were refused in `window.refused`. Beside it lie the probe's
     /// files under `/own/`, the recipes' script under `/recipes/`, and under `/recorded/NAME/` an answer
     /// that was recorded, and under `/paced/COUNT/BUNDLE/api/chat` one of so many pieces of text, 40 ms
-    /// each, sent in bundles.
+    /// each, sent in bundles. `/worker.js` is a service worker that answers these late.
     ///
     /// # Errors
     /// When no port is free, or the probe has not been built.
@@ -92,6 +92,7 @@ impl AppPage {
             .route("/recorded/{name}/{*route}", post(recorded).get(recorded_or_info))
             .with_state(failure)
             .route("/first.js", get(async || ([(CONTENT_TYPE, "text/javascript")], FIRST)))
+            .route("/worker.js", get(async || ([(CONTENT_TYPE, "text/javascript")], WORKER)))
             .route("/own/{file}", files(built("probe-wasm/dist")?))
             .route("/recipes/{file}", files(built("docs/recipes/dist")?))
             .route("/paced/{count}/{bundle}/api/chat", post(paced)))
@@ -216,6 +217,19 @@ fn answer(file: &Path) -> Response {
 /// What the AI SDK's server helper adds.
 const EXTENSION: axum::http::HeaderName =
     axum::http::HeaderName::from_static("x-vercel-ai-ui-message-stream");
+
+/// A service worker. Answers reach the page 300 ms after the worker has them, as the server made them or in a response
+/// of the worker's own.
+const WORKER: &str = "
+self.onactivate = event => event.waitUntil(clients.claim());
+const answer = async request => {
+    const response = await fetch(request);
+    await new Promise(resolve => setTimeout(resolve, 300));
+    return request.url.endsWith('?built') ? new Response(response.body, { headers: response.headers }) : response;
+};
+self.onfetch = event => {
+    if (event.request.url.includes('/paced/')) event.respondWith(answer(event.request));
+};";
 
 /// Before everything else in the page.
 const FIRST: &str = "

@@ -105,10 +105,10 @@ export const networkTiming = () => (core) => {
     if (supportedEntryTypes.includes("long-animation-frame"))
       Object.assign(lifecycle, { long_frames: about.longFrames, long_frames_ms: roundMs(about.longFramesMs) });
     const isFirefox = /Firefox\//.test(navigator.userAgent);
-    const isShown = entry?.responseStart && !isOfWorker(entry, isFirefox, report);
-    if (entry) addTiming(report, lifecycle, about, entry, isShown);
+    const isOfServer = entry && !isOfWorker(entry, isFirefox, report);
+    if (isOfServer) addTiming(report, lifecycle, about, entry);
     // Firefox reports headers no earlier than the first byte.
-    if (isFirefox && !isShown) delete report.headers_ms;
+    if (isFirefox && !(isOfServer && entry.responseStart)) delete report.headers_ms;
     report.page_lifecycle = lifecycle;
   }
 
@@ -131,20 +131,22 @@ function isStop({ dataset }) {
 }
 
 /**
- * Whether the entry shows the way to a service worker, and not the one to the server: in Firefox always, in WebKit if
- * the worker made the response. Its response then begins long before the page has the headers.
+ * Whether the entry shows the way to a service worker, and not the one to the server: in Firefox always. In WebKit its
+ * response begins long before the page has the headers. Both may hide that there was a worker, but then there is no
+ * protocol either.
  */
-function isOfWorker({ workerStart, startTime, responseStart }, isFirefox, { headers_ms: headersMs }) {
-  return workerStart > 0 && (isFirefox || responseStart - startTime < headersMs - START_MS);
+function isOfWorker({ workerStart, startTime, responseStart, nextHopProtocol }, isFirefox, { headers_ms: headersMs }) {
+  const mayBe = workerStart > 0 || (responseStart && !nextHopProtocol);
+  return mayBe && (isFirefox || responseStart - startTime < headersMs - START_MS);
 }
 
 /** Adds what Resource Timing shows. For another origin that does not allow it, an entry holds zeros. */
-function addTiming(report, lifecycle, { time, over, whole }, entry, isShown) {
+function addTiming(report, lifecycle, { time, over, whole }, entry) {
   const { requestStart, responseStart, responseEnd, connectStart, connectEnd, secureConnectionStart } = entry;
   const protocol = entry.nextHopProtocol;
   if (protocol) lifecycle.protocol = PROTOCOLS.includes(protocol) ? protocol : "other";
   if (whole && responseEnd) lifecycle.end_delay_ms = roundMs(over - responseEnd);
-  if (!isShown) return;
+  if (!responseStart) return;
   report.headers_ms = roundMs(responseStart - time);
   if (!requestStart) return;
   report.network_timing = {

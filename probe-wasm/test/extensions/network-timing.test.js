@@ -30,7 +30,7 @@ function reported(userAgent, entry) {
   extension.onEvent(stream, OPEN);
   extension.onEvent(stream, HEADERS, { url: "https://llm.example/" }, 900);
   extension.onEvent(stream, CLOSED, undefined, 1000);
-  see({ name: "https://llm.example/", startTime: 101, ...entry });
+  see({ name: "https://llm.example/", startTime: 101, nextHopProtocol: "h2", ...entry });
   const report = { page: { route: "/" }, headers_ms: 800 };
   extension.addFields(report, stream);
   return report;
@@ -63,6 +63,10 @@ test("the times of a service worker are not those of the server", () => {
     return [headers_ms, network_timing?.wait_ms];
   };
   assert.deepEqual(shown(firefox, { responseStart: 102 }), [undefined, undefined]);
+  const hidden = { workerStart: 0, requestStart: 101, responseStart: 101, responseEnd: 101, nextHopProtocol: "" };
+  assert.deepEqual(shown(firefox, hidden), [undefined, undefined], "there was a worker all the same");
+  assert.deepEqual(shown(other, hidden), [800, undefined]);
+  assert.equal(reported(firefox, hidden).page_lifecycle.end_delay_ms, undefined);
   assert.deepEqual(shown(other, { responseStart: 102 }), [800, undefined], "as the page had the headers");
   assert.deepEqual(shown(other, { responseStart: 890 }), [790, 788], "as in Chromium");
   assert.deepEqual(shown(other, { responseStart: 350, workerStart: 0 }), [250, 248], "without a worker");
