@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod content_encoding;
 pub(crate) mod counters;
 pub(crate) mod error;
+pub(crate) mod fair_share;
 pub(crate) mod headers;
 pub(crate) mod json_body;
 pub(crate) mod not_modified;

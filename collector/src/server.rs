@@ -4,4 +4,5 @@ mod aggregation_worker;
 pub(crate) mod collector;
 pub(crate) mod listener;
 pub(crate) mod router;
+mod site_history;
 pub(crate) mod state;

@@ -9,6 +9,7 @@ use crate::api::marker_rates::MarkerRates;
 use crate::config::Config;
 use crate::engines::EngineStatuses;
 use crate::http::counters::RequestCounters;
+use crate::http::fair_share::FairShares;
 use crate::memory::MemoryBudget;
 use crate::slo::alert::{AlertCache, GroupStates};
 use crate::store::backend::Backend;
@@ -35,6 +36,7 @@ pub(crate) struct ApiState {
     pub(crate) markers: Arc<MarkerWriter>,
     pub(crate) marker_rates: Arc<MarkerRates>,
     pub(crate) engines: Arc<EngineStatuses>,
+    pub(crate) fair_shares: Arc<FairShares>,
 }
 
 /// Limit of concurrent answers of `/metrics`.

@@ -72,6 +72,8 @@ reasons! {
     NetworkLimited = "network_limited", TOO_MANY_REQUESTS;
     /// The site's pages exceed its `rate`.
     SiteLimited = "site_limited", TOO_MANY_REQUESTS;
+    /// The site gets far more than in its past, and the client's network exceeds its share of that.
+    ShareLimited = "share_limited", TOO_MANY_REQUESTS;
     /// The route does not support the method.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
     /// Too many batches wait for the journal, or too many bodies are being read.
@@ -114,7 +116,7 @@ reasons! {
 
 impl Reason {
     /// Reasons for which the ingest endpoint can refuse a request.
-    pub(crate) const FRONT_DOOR: [Self; 23] = [
+    pub(crate) const FRONT_DOOR: [Self; 24] = [
         Self::BadJson,
         Self::BadField,
         Self::BadBatch,
@@ -134,6 +136,7 @@ impl Reason {
         Self::UnsupportedEncoding,
         Self::NetworkLimited,
         Self::SiteLimited,
+        Self::ShareLimited,
         Self::MethodNotAllowed,
         Self::Overloaded,
         Self::MemoryLimited,

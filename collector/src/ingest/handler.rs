@@ -24,7 +24,7 @@ use crate::http::rate_limit::RetryAfter;
 use crate::http::recent_refusals::Sender;
 use crate::http::request_origin::check_one_host;
 use crate::ingest::body::{self, BodyEncoding, BodyLimits};
-use crate::ingest::site::IngestSite;
+use crate::ingest::site::{IngestSite, SiteLimit};
 use crate::ingest::state::IngestState;
 use crate::ingest::validate::{ValidatedBatch, validate};
 use crate::journal::batch::Batch;
@@ -95,7 +95,8 @@ async fn post(
         let ValidatedBatch { mut reports, discarded } = validate(&bytes, agent(&head.headers), open, hash)?;
         let of_reports = reports.len() + discarded.sampled_out as usize;
         charge_network(state, network, of_reports.saturating_sub(of_bytes))?;
-        charge_site(open)?;
+        let source = network.map_or(ReportSource::Unnamed, |network| state.networks.source(network));
+        charge_site(open, source, of_reports, received_ms)?;
         if reports.is_empty() {
             return Ok(Err(discarded));
         }
@@ -110,9 +111,8 @@ async fn post(
         if let Some(matcher) = &state.matcher {
             matcher.add_to_reports(received_ms, country, &mut reports, &state.counters);
         }
-        let source = network
-            .filter(|network| *network != ClientNetwork::UNKNOWN)
-            .map_or(ReportSource::Unnamed, |network| state.networks.source(network));
+        // Label limits do not trust that clients which a proxy does not name are of one network.
+        let source = if network == Some(ClientNetwork::UNKNOWN) { ReportSource::Unnamed } else { source };
         state.journal.append(&Batch { received_ms, source, country, reports, discarded }).map(Ok)
     };
     match kept.await {
@@ -141,6 +141,7 @@ fn check_head<'a>(
     let open = site?;
     check_origin(&open.site, &head.headers)?;
     open.site.filters.check(&head.headers)?;
+    check_share(state, open, network)?;
     check_type(&head.headers)?;
     let packing = BodyEncoding::of(&head.headers)?;
     body::check_length(&head.headers, BodyLimits::of_beacon(&state.config.ingest))?;
@@ -187,12 +188,33 @@ fn network_limited(RetryAfter(wait): RetryAfter) -> ApiError {
     ApiError::new(Reason::NetworkLimited, message).retry_after(wait)
 }
 
+/// Comes before the body is read, so that a flood costs little.
+fn check_share(
+    state: &IngestState,
+    open: &IngestSite,
+    network: Option<ClientNetwork>,
+) -> Result<(), ApiError> {
+    match (&open.limit, network) {
+        (SiteLimit::FairShare(share), Some(network)) => {
+            share.check(state.networks.source(network), time::now_ms()).map_err(share_limited)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Comes last, so that an invalid beacon uses up only its sender's rate, not the site's.
-fn charge_site(open: &IngestSite) -> Result<(), ApiError> {
-    let Some(rate_limit) = &open.rate_limit else { return Ok(()) };
-    rate_limit.take(time::steady()).map_err(|RetryAfter(wait)| {
-        ApiError::new(Reason::SiteLimited, "the site exceeds its `rate`").retry_after(wait)
-    })
+fn charge_site(open: &IngestSite, source: ReportSource, reports: usize, now_ms: i64) -> Result<(), ApiError> {
+    match &open.limit {
+        SiteLimit::Rate(limit) => limit.take(time::steady()).map_err(|RetryAfter(wait)| {
+            ApiError::new(Reason::SiteLimited, "the site exceeds its `rate`").retry_after(wait)
+        }),
+        SiteLimit::FairShare(share) => share.take(source, reports as u64, now_ms).map_err(share_limited),
+    }
+}
+
+fn share_limited(RetryAfter(wait): RetryAfter) -> ApiError {
+    let message = "the site gets far more than in its past, and your network exceeds its share";
+    ApiError::new(Reason::ShareLimited, message).retry_after(wait)
 }
 
 /// The disk may still complete the write. If the client sends the beacon again, its reports are recognized

@@ -1,18 +1,26 @@
-//! The configured sites with their aliases and rate limits, found by key.
+//! The configured sites with their aliases and limits, found by key.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::Site;
+use crate::http::fair_share::{FairShare, FairShares};
 use crate::http::rate_limit::RateLimit;
 use crate::ingest::normalize::Aliases;
 
-/// A configured site, with its aliases and rate limit.
+/// A configured site, with its aliases and limit.
 pub(crate) struct IngestSite {
     pub(crate) site: Site,
     pub(crate) aliases: Arc<Aliases>,
-    /// `None` if the configuration sets no rate.
-    pub(crate) rate_limit: Option<RateLimit>,
+    pub(crate) limit: SiteLimit,
+}
+
+/// Limit of the reports of all pages of a site.
+pub(crate) enum SiteLimit {
+    /// The `rate` of the configuration.
+    Rate(RateLimit),
+    /// The default.
+    FairShare(Arc<FairShare>),
 }
 
 /// All sites by their keys.
@@ -24,7 +32,11 @@ pub(super) struct Sites {
 
 impl IngestSite {
     pub(crate) fn new(site: &Site, aliases: &Arc<Aliases>) -> Self {
-        Self { site: site.clone(), aliases: aliases.clone(), rate_limit: site.rate.map(RateLimit::new) }
+        let limit = match site.rate {
+            Some(rate) => SiteLimit::Rate(RateLimit::new(rate)),
+            None => SiteLimit::FairShare(Arc::default()),
+        };
+        Self { site: site.clone(), aliases: aliases.clone(), limit }
     }
 }
 
@@ -36,6 +48,15 @@ impl Sites {
             keys: keys.collect(),
             sites: configured.iter().map(|site| IngestSite::new(site, aliases)).collect(),
         }
+    }
+
+    /// The shares of each site without a `rate`, by its name.
+    pub(super) fn fair_shares(&self) -> FairShares {
+        let share = |open: &IngestSite| match &open.limit {
+            SiteLimit::Rate(_) => None,
+            SiteLimit::FairShare(share) => Some((open.site.name.clone(), share.clone())),
+        };
+        self.sites.iter().filter_map(share).collect()
     }
 
     pub(super) fn by_key(&self, key: &str) -> Option<&IngestSite> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Once};
 use crate::config::Config;
 use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
+use crate::http::fair_share::FairShares;
 use crate::http::rate_limit::NetworkRateLimits;
 use crate::ingest::body::BodyMemory;
 use crate::ingest::geoip::CountryLookup;
@@ -70,6 +71,11 @@ impl IngestState {
             visits,
             config,
         }
+    }
+
+    /// The shares of each site without a `rate`, by its name.
+    pub(crate) fn fair_shares(&self) -> FairShares {
+        self.sites.fair_shares()
     }
 
     /// Refuses a request while the memory budget is used up, before its body is read.

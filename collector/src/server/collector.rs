@@ -23,6 +23,7 @@ use crate::journal::health::Health;
 use crate::memory::{self, MemoryBudget};
 use crate::notify;
 use crate::server::aggregation_worker::{self, Started, Threads};
+use crate::server::site_history;
 use crate::server::state::{AppState, Shared};
 use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::clickhouse::visit_key_table::VisitKeyTable;
@@ -45,6 +46,7 @@ pub struct Collector {
     visit_key: Background,
     /// Dropped before the threads end, so that they store its last counters.
     engines: Vec<Background>,
+    site_history: Background,
     failed: oneshot::Receiver<()>,
 }
 
@@ -91,6 +93,7 @@ impl Collector {
             markers: Arc::new(markers),
             marker_rates: Arc::new(MarkerRates::new(&config)),
             engines: Arc::new(EngineStatuses::new(&config)),
+            fair_shares: Arc::new(ingest.fair_shares()),
         };
         let sources = notify::Sources {
             config: config.clone(),
@@ -100,11 +103,22 @@ impl Collector {
             counters: counters.clone(),
         };
         let notifier = notify::start(sources)?;
+        let site_history = site_history::start(api.reader.clone(), api.fair_shares.clone())?;
         let engines = engines::start(&config, &api.engines, &counters)?;
         let access = Arc::new(AccessControl::new(config.clone(), counters.clone()));
         let state =
             AppState::new(Shared { config, ingest, api, access, probes, published, counters, health });
-        Ok(Self { state, threads, exporter, notifier, countries: watch, visit_key, engines, failed })
+        Ok(Self {
+            state,
+            threads,
+            exporter,
+            notifier,
+            countries: watch,
+            visit_key,
+            engines,
+            site_history,
+            failed,
+        })
     }
 
     /// The state that [`app`](crate::app) needs.
@@ -129,6 +143,7 @@ impl Collector {
         drop(self.visit_key);
         drop(self.notifier);
         drop(self.engines);
+        drop(self.site_history);
         self.threads.stop(within)?;
         drop(self.exporter);
         Ok(())
