@@ -3,6 +3,7 @@
 
 mod abandonment;
 mod around_p95;
+mod attacks;
 mod breakdown;
 mod compare;
 mod csv;

@@ -7,6 +7,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::attacks::{AttackNotice, attacks};
 use super::difference::Differences;
 use super::params::CompareTo;
 use super::percentiles::Quantiles;
@@ -29,6 +30,7 @@ use crate::slo::verdict::trend::ErrorsAndLatency;
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
+use crate::time;
 
 /// All figures of the dashboard's first screen.
 #[derive(Serialize, JsonSchema)]
@@ -55,6 +57,8 @@ pub(crate) struct Summary {
     errors_and_latency: Option<ErrorsAndLatency>,
     /// Use cases of each site with streams in the range, worst first, at most 50.
     by_use_case: Vec<UseCaseStatus>,
+    /// Attacks of the last day on the selected sites, whatever the range.
+    attacks: Vec<AttackNotice>,
     /// Keys of the attributes that the selected sites may set, each a dimension such as `attribute.plan`.
     attributes: BTreeSet<String>,
 }
@@ -146,6 +150,7 @@ pub(crate) async fn summary(
         overflow,
         verdict: judgements.verdict,
         by_use_case: judgements.by_use_case,
+        attacks: attacks(&state, &asked, time::now_ms()),
         attributes: attributes(&state.config, &asked),
         share_targets: ShareTargets::of(&targets_of_groups, &targets.targets.targets),
         targets,

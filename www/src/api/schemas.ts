@@ -106,6 +106,22 @@ export interface AroundP95 {
   ttft_mean_ms: number;
 }
 
+/** Few networks that send this collector an abnormal share of a site's reports. */
+export interface AttackNotice {
+  /** The networks in the ten seconds in which they sent the most. */
+  networks: number;
+  /** Reports of the site that were refused because their networks exceeded their share. */
+  refused: number;
+  /** Their share of the reports of these ten seconds. */
+  share: number;
+  since_ms: number;
+  site: string;
+  /** All of this in words. Times are UTC. */
+  text: string;
+  /** Absent while it goes on. */
+  until_ms?: number | null;
+}
+
 /**
  * Requests to the ingest endpoint: `received` = `accepted` + `preflights` + `sampled_out` + all `refused` +
  * `in_flight`.
@@ -1622,6 +1638,8 @@ export interface StreamsWithoutLayer {
 
 /** All figures of the dashboard's first screen. */
 export interface Summary {
+  /** Attacks of the last day on the selected sites, whatever the range. */
+  attacks: AttackNotice[];
   /** Keys of the attributes that the selected sites may set, each a dimension such as `attribute.plan`. */
   attributes: string[];
   availability: Ratio;

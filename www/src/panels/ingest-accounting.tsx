@@ -48,7 +48,7 @@ export function AccountingWarnings() {
   return <Warnings warnings={accountingWarnings(result.value)} />;
 }
 
-function Warnings({ warnings }: { warnings: string[] }) {
+export function Warnings({ warnings }: { warnings: string[] }) {
   return (
     <>
       {warnings.map((warning) => (

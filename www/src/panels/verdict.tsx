@@ -6,7 +6,7 @@ import { zoomTo } from "../state";
 import { Icon, type IconName } from "../ui/icon";
 import { Term } from "../ui/term";
 import { ClearFinding } from "./explain";
-import { AccountingWarnings } from "./ingest-accounting";
+import { AccountingWarnings, Warnings } from "./ingest-accounting";
 
 export const LEVELS: Record<VerdictLevel, { icon: IconName; label: string }> = {
   good: { icon: "good", label: "Healthy" },
@@ -33,6 +33,7 @@ export function Verdict({ summary }: { summary: Summary }) {
         {text.replace(FIGURE_AND_UNIT, "$1\u00a0$2")}
         <Onset verdict={summary.verdict} to={summary.to} />
       </p>
+      <Warnings warnings={summary.attacks.map(({ text }) => text)} />
       <ClearFinding />
       <ErrorsAndLatency summary={summary} />
       <Overflow summary={summary} />
