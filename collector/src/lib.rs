@@ -57,7 +57,10 @@ pub use aggregate::metric::{METRICS, MetricDefinition, MetricLabels};
 pub use aggregate::stream_dimension::stream_dimension_names;
 pub use api::openapi_document;
 pub use cli::backup::{BackupError, backup};
-pub use cli::delete::{DateError, DeleteError, DeleteRequest, Deleted, day_start_ms, delete, preview};
+pub use cli::delete::{
+    DateError, DeleteError, DeleteRequest, Deleted, MinuteError, day_start_ms, delete, minute_start_ms,
+    preview,
+};
 pub use cli::grafana::grafana;
 pub use cli::healthcheck::{HealthcheckError, healthcheck};
 pub use cli::import::{ImportError, Imported, import};

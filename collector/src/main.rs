@@ -128,6 +128,13 @@ enum Command {
         /// Delete only streams whose latest report arrived before this day (UTC), such as 2026-11-25.
         #[arg(long, value_name = "DATE", value_parser = collector::day_start_ms)]
         before: Option<i64>,
+        /// Delete only streams whose latest report arrived in this minute or later, such as 2026-11-25T14:05Z.
+        #[arg(long, value_name = "TIME", value_parser = collector::minute_start_ms, requires = "to",
+              conflicts_with = "before")]
+        from: Option<i64>,
+        /// Delete only streams whose latest report arrived before this minute.
+        #[arg(long, value_name = "TIME", value_parser = collector::minute_start_ms, requires = "from")]
+        to: Option<i64>,
         /// Only print what would be deleted.
         #[arg(long, conflicts_with = "yes", required_unless_present = "yes")]
         dry_run: bool,
@@ -237,10 +244,11 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             config.data = data.unwrap_or(config.data);
             return import(&file, config, site.as_deref());
         }
-        Command::Delete { site, before, dry_run, yes: _, config, data, lost_collector } => {
+        Command::Delete { site, before, from, to, dry_run, yes: _, config, data, lost_collector } => {
             let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
             config.data = data.unwrap_or(config.data);
-            let request = DeleteRequest { site, before_ms: before, lost_collectors: lost_collector };
+            let before_ms = before.or(to);
+            let request = DeleteRequest { site, from_ms: from, before_ms, lost_collectors: lost_collector };
             return delete(&config, &request, dry_run);
         }
         Command::Labels { site, drop, config, data } => {

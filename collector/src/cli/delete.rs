@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -19,15 +20,18 @@ use crate::store::clickhouse::deletion::{DeletionTables, RowCounts};
 use crate::store::deletion::{self, FoundData, LockedStore, SiteDeletion};
 use crate::store::error::StoreError;
 use crate::store::paths::STORE_FILE;
-use crate::time;
+use crate::time::{self, MINUTE_MS};
 
 /// What is to be deleted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeleteRequest {
     /// Name of the site. It need not be configured any more.
     pub site: String,
-    /// Only streams whose latest report arrived before this time, in milliseconds since 1970: the beginning of a day (UTC).
-    /// `None`: everything.
+    /// Only streams whose latest report arrived at this time or later, in milliseconds since 1970: the beginning of a
+    /// minute. `None`: from the first on.
+    pub from_ms: Option<i64>,
+    /// Only streams whose latest report arrived before this time: the beginning of a day (UTC), or with `from_ms` of a
+    /// minute. `None`: to the last.
     pub before_ms: Option<i64>,
     /// Names of collectors whose folders are lost. Their rows in ClickHouse are deleted too.
     pub lost_collectors: Vec<String>,
@@ -37,7 +41,10 @@ pub struct DeleteRequest {
 #[derive(Debug, Serialize)]
 pub struct Deleted {
     site: String,
-    /// Only streams before this time. Absent if it is everything.
+    /// Only streams from this time on. Absent if it is from the first on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// Only streams before this time. Absent if it is to the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<String>,
     /// What was found of the site.
@@ -90,6 +97,12 @@ pub enum DeleteError {
         "the journal in {0} has reports that are not counted: run the command again while no collector starts"
     )]
     Uncounted(PathBuf),
+    /// The range is empty, or has no end.
+    #[error("the range has no minute: let `--to` be later than `--from`")]
+    EmptyRange,
+    /// A range of minutes in a cluster.
+    #[error("a range of minutes cannot be deleted from ClickHouse: use `--before`, or delete the whole site")]
+    RangeInCluster,
     /// The journal could not be counted before the deletion.
     #[error("cannot count the journal before the deletion; nothing is deleted")]
     Count(#[source] StoreError),
@@ -141,6 +154,7 @@ impl Found {
 /// If there is no such data, or it cannot be read.
 pub fn preview(config: &Config, request: &DeleteRequest) -> Result<Deleted, DeleteError> {
     let data = &config.data;
+    request.check(config)?;
     has_store(data)?;
     let deletion = request.deletion();
     let bytes = folder_bytes(data)?;
@@ -150,6 +164,7 @@ pub fn preview(config: &Config, request: &DeleteRequest) -> Result<Deleted, Dele
     known(config, request, &sites, is_there)?;
     Ok(Deleted {
         site: deletion.site,
+        from: deletion.from_ms.map(time::rfc3339),
         before: deletion.before_ms.map(time::rfc3339),
         found,
         left: None,
@@ -163,6 +178,7 @@ pub fn preview(config: &Config, request: &DeleteRequest) -> Result<Deleted, Dele
 /// If a collector uses the folder, there is no such data, or it cannot be read or deleted.
 pub fn delete(config: &Config, request: &DeleteRequest) -> Result<Deleted, DeleteError> {
     let data = config.data.clone();
+    request.check(config)?;
     has_store(&data)?;
     let bytes_before = folder_bytes(&data)?;
     let deletion = request.deletion();
@@ -173,6 +189,7 @@ pub fn delete(config: &Config, request: &DeleteRequest) -> Result<Deleted, Delet
     if store.has_uncounted()? {
         return Err(DeleteError::Uncounted(data));
     }
+    store.check(&deletion)?;
     let found = Found::of(store.find(&deletion)?, &data, &deletion, tables.as_ref())?;
     let is_there = interrupted || found.collectors().next().is_some();
     known(config, request, &store.sites()?, is_there)?;
@@ -182,7 +199,7 @@ pub fn delete(config: &Config, request: &DeleteRequest) -> Result<Deleted, Delet
         collectors.push(store.collector()?);
         tables.delete(&deletion, &collectors)?;
     }
-    if deletion.before_ms.is_none() {
+    if deletion.is_whole_site() {
         let deleted = file_outbox::delete_site(&data, &deletion.site);
         deleted.map_err(|error: OutboxError| notifications_failed(&data)(error.into()))?;
     }
@@ -191,6 +208,7 @@ pub fn delete(config: &Config, request: &DeleteRequest) -> Result<Deleted, Delet
     drop(store);
     Ok(Deleted {
         site: deletion.site,
+        from: deletion.from_ms.map(time::rfc3339),
         before: deletion.before_ms.map(time::rfc3339),
         found,
         left: Some(left),
@@ -212,14 +230,38 @@ pub fn day_start_ms(text: &str) -> Result<i64, DateError> {
     Ok(begin.timestamp().as_millisecond())
 }
 
+/// A time such as `2026-11-25T14:05Z`, the beginning of a minute, in milliseconds since 1970.
+///
+/// # Errors
+/// If the text is no such time.
+pub fn minute_start_ms(text: &str) -> Result<i64, MinuteError> {
+    let time: Timestamp = text.parse().map_err(|_| MinuteError)?;
+    let ms = time.as_millisecond();
+    if time.subsec_nanosecond() == 0 && ms % MINUTE_MS == 0 { Ok(ms) } else { Err(MinuteError) }
+}
+
+/// A text that is not the beginning of a minute.
+#[derive(Debug, thiserror::Error)]
+#[error("write the beginning of a minute, such as 2026-11-25T14:05Z")]
+pub struct MinuteError;
+
 /// A text that is no date.
 #[derive(Debug, thiserror::Error)]
 #[error("write a date such as 2026-11-25: the day (UTC) whose streams are the first that stay")]
 pub struct DateError;
 
 impl DeleteRequest {
+    fn check(&self, config: &Config) -> Result<(), DeleteError> {
+        match (self.from_ms, self.before_ms) {
+            (Some(_), _) if config.store.clickhouse.is_some() => Err(DeleteError::RangeInCluster),
+            (Some(from_ms), Some(before_ms)) if from_ms < before_ms => Ok(()),
+            (Some(_), _) => Err(DeleteError::EmptyRange),
+            (None, _) => Ok(()),
+        }
+    }
+
     fn deletion(&self) -> SiteDeletion {
-        SiteDeletion { site: self.site.clone(), before_ms: self.before_ms }
+        SiteDeletion { site: self.site.clone(), from_ms: self.from_ms, before_ms: self.before_ms }
     }
 }
 
@@ -230,11 +272,11 @@ impl Found {
         deletion: &SiteDeletion,
         tables: Option<&DeletionTables>,
     ) -> Result<Self, DeleteError> {
-        let notifications = match deletion.before_ms {
-            None => file_outbox::count_of_site(data, &deletion.site)
+        let notifications = match deletion.is_whole_site() {
+            true => file_outbox::count_of_site(data, &deletion.site)
                 .map_err(|error| notifications_failed(data)(error.into()))?,
             // They are about the present.
-            Some(_) => 0,
+            false => 0,
         };
         let clickhouse = tables.map(|tables| tables.find(deletion)).transpose()?;
         Ok(Self { folder, notifications, clickhouse })
@@ -328,6 +370,23 @@ mod tests {
         assert_eq!(day_start_ms("1970-01-03").unwrap(), 2 * 86_400_000);
         for text in ["", "now", "2026-02-30", "2026-11-25T12:00:00Z", "20261125", "2026-11-25T12"] {
             assert!(day_start_ms(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_beginnings_of_minutes_are_accepted() {
+        let minute = Some(1_795_637_520_000);
+        for (text, expected) in [
+            ("2026-11-25T20:12Z", minute),
+            ("2026-11-25T20:12:00Z", minute),
+            ("2026-11-25T21:12+01:00", minute),
+            ("2026-11-25T20:12:01Z", None),
+            ("2026-11-25T20:12:00.000000001Z", None),
+            ("2026-11-25T20:12", None),
+            ("2026-11-25", None),
+            ("", None),
+        ] {
+            assert_eq!(minute_start_ms(text).ok(), expected, "{text}");
         }
     }
 }

@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::folder_lock::lock;
 use super::paths::{JOURNAL_FOLDER, ROWS_FOLDER, STORE_FILE};
@@ -25,6 +25,7 @@ use super::row_files::{self, UNFINISHED};
 use super::{reader, schema};
 use crate::journal::erasure;
 use crate::store::error::{StoreError, in_file};
+use crate::time::{HOUR_MINUTES, MINUTE_MS, rfc3339};
 pub(crate) use found::FoundData;
 pub(crate) use notes::interrupted;
 use notes::noted;
@@ -64,6 +65,11 @@ impl LockedStore {
         sites(&self.connection)
     }
 
+    /// Checks that the stored minutes allow the deletion.
+    pub(crate) fn check(&self, deletion: &SiteDeletion) -> Result<(), StoreError> {
+        check(&self.connection, deletion)
+    }
+
     /// What the folder has of the streams.
     pub(crate) fn find(&self, deletion: &SiteDeletion) -> Result<FoundData, StoreError> {
         found::find(&self.connection, &self.data, deletion).map_err(in_file(&self.data.join(STORE_FILE)))
@@ -100,8 +106,20 @@ pub(crate) fn find(
     deletion: &SiteDeletion,
 ) -> Result<(FoundData, BTreeSet<String>), StoreError> {
     let file = data.join(STORE_FILE);
-    let read = |connection: Connection| Ok((found::find(&connection, data, deletion)?, sites(&connection)?));
-    reader::open(&file).and_then(read).map_err(in_file(&file))
+    let connection = reader::open(&file).map_err(in_file(&file))?;
+    check(&connection, deletion)?;
+    let found = found::find(&connection, data, deletion).map_err(in_file(&file))?;
+    Ok((found, sites(&connection).map_err(in_file(&file))?))
+}
+
+/// Fails if the deletion divides an hour whose minutes are no longer stored.
+fn check(connection: &Connection, deletion: &SiteDeletion) -> Result<(), StoreError> {
+    let divided =
+        "SELECT start FROM spans WHERE length = ?1 AND frozen AND start + length > ?2 AND start < ?3
+                       AND NOT (start >= ?2 AND start + length <= ?3) LIMIT 1";
+    let (begin, end) = deletion.minutes();
+    let divided = connection.query_row(divided, [HOUR_MINUTES, begin, end], |row| row.get(0)).optional()?;
+    divided.map_or(Ok(()), |hour: i64| Err(StoreError::DividesHour(rfc3339(hour * MINUTE_MS))))
 }
 
 /// Cleans the files after deletions that were committed. No thread may be using the folder.

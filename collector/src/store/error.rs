@@ -69,6 +69,11 @@ pub enum StoreError {
         /// The reason.
         source: Box<Self>,
     },
+    /// A deletion would divide an hour.
+    #[error(
+        "the minutes of the hour from {0} on are no longer stored: let the range begin and end at whole hours (UTC)"
+    )]
+    DividesHour(String),
     /// The query would exceed the memory budget.
     #[error("the memory budget leaves too little for the query")]
     MemoryLimited,

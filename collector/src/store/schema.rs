@@ -70,7 +70,7 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 const FIRST: i64 = 10;
 
 /// Each entry migrates from the schema before it. Entries are added, never changed.
-const LAYOUTS: [&str; 17] = [
+const LAYOUTS: [&str; 18] = [
     "
     CREATE TABLE journal (applied INTEGER NOT NULL, remembered_from INTEGER NOT NULL);
     INSERT INTO journal VALUES (0, 0);
@@ -227,6 +227,10 @@ const LAYOUTS: [&str; 17] = [
     // ClickHouse has the minutes of engines before this one.
     "
     ALTER TABLE collector ADD COLUMN engine_minutes_sent INTEGER NOT NULL DEFAULT 0;
+",
+    // Deletions of some minutes.
+    "
+    ALTER TABLE deletions ADD COLUMN from_ms INTEGER;
 ",
 ];
 

@@ -402,6 +402,82 @@ fn later_streams_count_as_if_there_were_no_earlier_ones() {
     assert_eq!(requests(&metrics), requests(&other.get("/metrics").1), "no series has both");
 }
 
+/// The arguments that delete some minutes of the site.
+fn minutes(from_ms: i64, to_ms: i64) -> [String; 6] {
+    let minute =
+        |ms: i64| jiff::Timestamp::from_millisecond(ms.div_euclid(60_000) * 60_000).unwrap().to_string();
+    ["--site".into(), SIGN.into(), "--from".into(), minute(from_ms), "--to".into(), minute(to_ms)]
+}
+
+#[test]
+fn deleted_minutes_count_as_if_they_had_been_quiet() {
+    let folder = Folder::with(&parts());
+    let (is_attack, begin_ms) = (|part: &Part| part.site == SIGN && part.first == 3_500, *NOW_MS - 7_000_000);
+    let without: Vec<_> = parts().into_iter().filter(|part| !is_attack(part)).collect();
+    assert_eq!(without.len(), parts().len() - 1);
+    let never = Folder::with(&without);
+    let markers = folder.number("SELECT count(*) FROM markers");
+
+    let arguments = minutes(begin_ms, begin_ms + 6 * 60_000);
+    let deleted = folder.deleted(&arguments.each_ref().map(String::as_str));
+    let left = deleted["left"].as_object().unwrap();
+    assert!(left.values().all(|count| *count == 0), "{deleted}");
+    let found = &deleted["found"];
+    let (listed, in_files) = (found["recent_streams"].as_u64(), found["streams_in_files"].as_u64());
+    assert_eq!(
+        (listed.unwrap() + in_files.unwrap(), &found["journal_reports"]),
+        (60, &json!(60)),
+        "{deleted}"
+    );
+    assert!(found["windows"].as_u64() > Some(0) && found["series"] == 0, "{deleted}");
+    assert_eq!(folder.number("SELECT count(*) FROM markers"), markers, "markers stay");
+
+    let comparable = |process: &Process, filter: &str| {
+        let mut all = answers(process, filter);
+        // Cursors differ, samples lack what fakes displaced, and markers are of both.
+        all.retain(|(path, _)| !path.starts_with("/v1/streams") && !path.starts_with("/v1/markers"));
+        all
+    };
+    for _ in 0..2 {
+        let (process, other) = (folder.start(), never.start());
+        for filter in ["&site=zulu", "&site=blog", ""] {
+            same(&comparable(&other, filter), &comparable(&process, filter));
+        }
+        assert_eq!(balances(&process)["reports"]["by_result"], json!({ "new": 480 }));
+        stop(process);
+        stop(other);
+        folder.settle();
+    }
+}
+
+#[test]
+fn sealed_hours_are_deleted_whole_or_not_at_all() {
+    let folder = Folder::with(&parts());
+    let hour_ms = today_ms() - 5 * DAY_MS;
+    let before = folder.number("SELECT count(*) FROM sums");
+    let part = minutes(hour_ms + 60_000, hour_ms + 3_600_000);
+    let refused = folder.delete(&[&part.each_ref().map(String::as_str)[..], &["--yes"]].concat());
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("are no longer stored"), "{refused:?}");
+    assert_eq!(folder.number("SELECT count(*) FROM sums"), before);
+
+    let whole = minutes(hour_ms, hour_ms + 3_600_000);
+    let deleted = folder.deleted(&whole.each_ref().map(String::as_str));
+    assert!(deleted["found"]["rollups"].as_u64() > Some(0), "{deleted}");
+    let left = deleted["left"].as_object().unwrap();
+    assert!(left.values().all(|count| *count == 0), "{deleted}");
+    for _ in 0..2 {
+        let process = folder.start();
+        let of = |site: &str| {
+            process.json(&format!("/v1/summary?site={site}&{}", whole_range()))["streams"].clone()
+        };
+        assert_eq!((of(SIGN), of("blog")), (json!(179), json!(239)), "one of each is open");
+        balances(&process);
+        stop(process);
+        folder.settle();
+    }
+}
+
 #[test]
 fn a_deletion_that_cannot_be_meant_deletes_nothing() {
     let folder = Folder::with(&parts()[..2]);
@@ -417,6 +493,13 @@ fn a_deletion_that_cannot_be_meant_deletes_nothing() {
     refused(&["--site", SIGN], 2, "--dry-run");
     refused(&["--site", SIGN, "--yes", "--dry-run"], 2, "cannot be used with");
     refused(&["--site", SIGN, "--yes", "--before", "yesterday"], 2, "write a date such as 2026-11-25");
+    let (from, later) = ("2026-11-25T14:05Z", "2026-11-25T14:06Z");
+    refused(&["--site", SIGN, "--yes", "--from", from], 2, "--to");
+    refused(&["--site", SIGN, "--yes", "--to", from], 2, "--from");
+    refused(&["--site", SIGN, "--yes", "--from", from, "--to", "14:06"], 2, "the beginning of a minute");
+    refused(&["--site", SIGN, "--yes", "--from", later, "--to", from], 1, "the range has no minute");
+    let both = ["--site", SIGN, "--yes", "--from", from, "--to", later, "--before", "2026-11-25"];
+    refused(&both, 2, "cannot be used with");
 
     let process = folder.start();
     refused(&["--site", "zulo", "--yes"], 1, "there is no data of a site `zulo`: did you mean `zulu`?");

@@ -42,7 +42,7 @@ impl RecentStreams {
         }
         let series: SeriesIds = of_site(connection, &deletion.site)?.into_keys().collect();
         let is_deleted = |stream: &&Stream| {
-            !stream.superseded && series.contains(&stream.series) && stream.received_ms < deletion.end_ms()
+            !stream.superseded && series.contains(&stream.series) && deletion.contains(stream.received_ms)
         };
         let deleted = all.values().filter(is_deleted).map(|stream| stream.id).collect();
         let from: i64 = connection.query_row("SELECT remembered_from FROM journal", [], |row| row.get(0))?;

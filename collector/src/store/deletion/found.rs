@@ -12,7 +12,6 @@ use super::{notes, series};
 use crate::journal::erasure;
 use crate::store::error::{StoreError, in_file};
 use crate::store::paths::JOURNAL_FOLDER;
-use crate::time::minute_of;
 
 /// Numbers of what a data folder has of a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -40,30 +39,40 @@ pub(super) fn find(
     data: &Path,
     deletion: &SiteDeletion,
 ) -> Result<FoundData, StoreError> {
-    let count = |rows: &str, end: i64| -> Result<u64, StoreError> {
+    let count = |rows: &str, (begin, end): (i64, i64)| -> Result<u64, StoreError> {
         let query = format!("SELECT count(*) FROM {rows}");
-        let found: i64 = connection.query_row(&query, params![deletion.site, end], |row| row.get(0))?;
+        let values = params![deletion.site, begin, end];
+        let found: i64 = connection.query_row(&query, values, |row| row.get(0))?;
         Ok(found.cast_unsigned())
     };
-    let (end_ms, end_minute) = (deletion.end_ms(), minute_of(deletion.end_ms()));
+    let (minutes, times) = (deletion.minutes(), (deletion.begin_ms(), deletion.end_ms()));
     let of_site = "series IN (SELECT id FROM series WHERE site = ?1)";
     let recent = RecentStreams::read(connection, deletion)?;
     let in_files = StreamsInFiles::read(connection, data, deletion)?;
     let stay = in_files.series_that_stay.union(&recent.series_that_stay()).copied().collect();
     Ok(FoundData {
-        windows: count(&format!("windows WHERE minute < ?2 AND {of_site}"), end_minute)?,
+        windows: count(&format!("windows WHERE minute >= ?2 AND minute < ?3 AND {of_site}"), minutes)?,
+        // Those that begin before the range or end after it are built again.
         rollups: count(
-            "sums WHERE start < ?2 AND labels IN (SELECT id FROM labels WHERE site = ?1)",
-            end_minute,
+            "sums WHERE start >= ?2 AND start + length <= ?3 AND labels IN (SELECT id FROM labels WHERE site = ?1)",
+            minutes,
         )?,
-        samples: count(&format!("samples WHERE received_ms < ?2 AND {of_site}"), end_ms)?,
-        markers: count("markers WHERE timestamp_ms < ?2 AND site = ?1", end_ms)?,
+        samples: count(
+            &format!("samples WHERE received_ms >= ?2 AND received_ms < ?3 AND {of_site}"),
+            times,
+        )?,
+        markers: match deletion.includes_markers() {
+            true => count("markers WHERE timestamp_ms >= ?2 AND timestamp_ms < ?3 AND site = ?1", times)?,
+            false => 0,
+        },
         recent_streams: recent.count(),
         streams_in_files: in_files.deleted,
         journal_reports: journal_reports(data, deletion)?,
         series: series::without_streams(connection, deletion, &stay)?.len() as u64,
-        // They have no time. `?2`: none of them if only earlier streams are deleted.
-        counters: count("counts WHERE site = ?1 AND ?2", deletion.before_ms.is_none().into())?,
+        counters: match deletion.is_whole_site() {
+            true => count("counts WHERE site = ?1 AND ?2 < ?3", times)?,
+            false => 0,
+        },
         unfinished: notes::interrupted(data)?.iter().filter(|noted| noted.site == deletion.site).count()
             as u64,
     })

@@ -12,7 +12,7 @@ use crate::store::reader;
 /// Deletions of a folder that were interrupted after their transaction.
 pub(crate) fn interrupted(data: &Path) -> Result<Vec<SiteDeletion>, StoreError> {
     let file = data.join(STORE_FILE);
-    let read = |connection: Connection| match connection.table_exists(None, "deletions")? {
+    let read = |connection: Connection| match connection.column_exists(None, "deletions", "from_ms")? {
         true => noted(&connection),
         // A store of an earlier version.
         false => Ok(Vec::new()),
@@ -21,15 +21,16 @@ pub(crate) fn interrupted(data: &Path) -> Result<Vec<SiteDeletion>, StoreError> 
 }
 
 pub(super) fn noted(connection: &Connection) -> Result<Vec<SiteDeletion>, StoreError> {
-    let mut statement = connection.prepare("SELECT site, before_ms FROM deletions")?;
-    let noted =
-        statement.query_map([], |row| Ok(SiteDeletion { site: row.get(0)?, before_ms: row.get(1)? }))?;
+    let mut statement = connection.prepare("SELECT site, from_ms, before_ms FROM deletions")?;
+    let noted = statement.query_map([], |row| {
+        Ok(SiteDeletion { site: row.get(0)?, from_ms: row.get(1)?, before_ms: row.get(2)? })
+    })?;
     Ok(noted.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn add(connection: &Connection, deletion: &SiteDeletion) -> rusqlite::Result<()> {
-    let note = "INSERT INTO deletions (site, before_ms) VALUES (?1, ?2)";
-    connection.execute(note, params![deletion.site, deletion.before_ms]).map(|_| ())
+    let note = "INSERT INTO deletions (site, from_ms, before_ms) VALUES (?1, ?2, ?3)";
+    connection.execute(note, params![deletion.site, deletion.from_ms, deletion.before_ms]).map(|_| ())
 }
 
 pub(super) fn remove_all(connection: &Connection) -> rusqlite::Result<()> {

@@ -11,7 +11,6 @@ use crate::aggregate::series::{Series, SeriesId};
 use crate::store::dimension_columns::series;
 use crate::store::error::StoreError;
 use crate::store::rollups::key::GroupByMask;
-use crate::time::minute_of;
 
 pub(super) type SeriesIds = BTreeSet<SeriesId>;
 
@@ -61,15 +60,17 @@ pub(super) fn without_streams(
 fn in_tables(connection: &Connection, deletion: &SiteDeletion) -> Result<SeriesIds, StoreError> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT id FROM series WHERE site = ?1 AND (
-             id IN (SELECT series FROM windows WHERE minute >= ?2)
-             OR id IN (SELECT series FROM samples WHERE received_ms >= ?3))
+             id IN (SELECT series FROM windows WHERE minute < ?2 OR minute >= ?3)
+             OR id IN (SELECT series FROM samples WHERE received_ms < ?4 OR received_ms >= ?5))
          UNION SELECT series.id FROM series JOIN labels USING ({})
-             WHERE site = ?1 AND kept = ?4
-             AND EXISTS (SELECT 1 FROM sums WHERE sums.labels = labels.id AND start >= ?2)",
+             WHERE site = ?1 AND kept = ?6
+             AND EXISTS (SELECT 1 FROM sums WHERE sums.labels = labels.id AND (start + length <= ?2 OR start >= ?3))",
         columns(Dimension::all())
     ))?;
-    let end_ms = deletion.end_ms();
-    let values = params![deletion.site, minute_of(end_ms), end_ms, GroupByMask::all().bits()];
+    let (begin_minute, end_minute) = deletion.minutes();
+    let (begin_ms, end_ms) = (deletion.begin_ms(), deletion.end_ms());
+    let all = GroupByMask::all().bits();
+    let values = params![deletion.site, begin_minute, end_minute, begin_ms, end_ms, all];
     let ids = statement.query_map(values, |row| row.get(0))?;
     Ok(ids.collect::<Result<_, _>>()?)
 }
