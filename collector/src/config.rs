@@ -343,6 +343,9 @@ pub struct Site {
     /// Rate limit for the valid beacons of all its pages. Default none.
     #[serde(default)]
     pub rate: Option<Rate>,
+    /// Key of the signed tokens that its pages must send, at least 16 bytes. Default none: they send the site's key.
+    #[serde(default)]
+    pub signing_key: Option<Secret>,
     /// Share of streams that are counted, above 0 and at most 1, chosen by their ids. Default 1.
     #[serde(default = "all")]
     pub sample: f64,
@@ -422,6 +425,7 @@ impl Default for Config {
                 origins: vec![Origin::Loopback],
                 use_case: chat(),
                 rate: None,
+                signing_key: None,
                 sample: all(),
                 attributes: Vec::new(),
                 filters: Filters::none(),

@@ -5,6 +5,7 @@ pub(crate) mod bot_filter;
 pub(crate) mod geoip;
 pub(crate) mod handler;
 pub(crate) mod normalize;
+mod page_token;
 pub(crate) mod server_timings;
 pub(crate) mod site;
 pub(crate) mod state;

@@ -54,6 +54,10 @@ reasons! {
     UnknownSite = "unknown_site", FORBIDDEN;
     /// The page's origin is not among the site's `origins`.
     ForeignOrigin = "foreign_origin", FORBIDDEN;
+    /// The site has a `signing_key`, and the page's token is missing or not signed with it.
+    PageTokenInvalid = "page_token_invalid", FORBIDDEN;
+    /// The page's token has expired.
+    PageTokenExpired = "page_token_expired", FORBIDDEN;
     /// A crawler, a monitor or another program, which the site's `filters` exclude.
     FilteredBot = "filtered_bot", FORBIDDEN;
     /// A prerendered page that no user has opened yet, which the site's `filters` exclude.
@@ -116,7 +120,7 @@ reasons! {
 
 impl Reason {
     /// Reasons for which the ingest endpoint can refuse a request.
-    pub(crate) const FRONT_DOOR: [Self; 24] = [
+    pub(crate) const FRONT_DOOR: [Self; 26] = [
         Self::BadJson,
         Self::BadField,
         Self::BadBatch,
@@ -127,6 +131,8 @@ impl Reason {
         Self::SenderGone,
         Self::UnknownSite,
         Self::ForeignOrigin,
+        Self::PageTokenInvalid,
+        Self::PageTokenExpired,
         Self::FilteredBot,
         Self::FilteredPrerender,
         Self::FilteredTest,

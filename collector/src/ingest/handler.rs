@@ -56,7 +56,7 @@ pub(crate) async fn beacons(State(state): State<Arc<IngestState>>, request: Requ
     };
     if let Err(refused) = &answer {
         let origin = head.headers.get(ORIGIN).map(HeaderValue::as_bytes);
-        let sender = Sender { origin, key: site_key(&head), site: known.map(|open| &*open.site.name) };
+        let sender = Sender { origin, key: site_parameter(&head), site: known.map(|open| &*open.site.name) };
         state.counters.recent.record(time::now_ms(), refused.reason, &sender);
     }
     let mut response = answer.unwrap_or_else(IntoResponse::into_response);
@@ -140,6 +140,9 @@ fn check_head<'a>(
     check_one_host(head)?;
     let open = site?;
     check_origin(&open.site, &head.headers)?;
+    if let Some(key) = &open.signing_key {
+        key.check(site_parameter(head).unwrap_or_default(), time::now_ms())?;
+    }
     open.site.filters.check(&head.headers)?;
     check_share(state, open, network)?;
     check_type(&head.headers)?;
@@ -257,14 +260,14 @@ fn preflight(headers: &HeaderMap, site: Result<&IngestSite, ApiError>) -> Result
     Ok((StatusCode::NO_CONTENT, allowed).into_response())
 }
 
-/// Keys consist of characters that need no percent-encoding.
-fn site_key(head: &request::Parts) -> Option<&str> {
+/// Keys and tokens consist of characters that need no percent-encoding.
+fn site_parameter(head: &request::Parts) -> Option<&str> {
     let mut parameters = head.uri.query().unwrap_or_default().split('&');
     parameters.find_map(|parameter| parameter.strip_prefix("site="))
 }
 
 fn find_site<'a>(state: &'a IngestState, head: &request::Parts) -> Result<&'a IngestSite, ApiError> {
-    site_key(head).and_then(|key| state.sites.by_key(key)).ok_or_else(|| {
+    site_parameter(head).and_then(|parameter| state.sites.by_parameter(parameter)).ok_or_else(|| {
         ApiError::new(Reason::UnknownSite, "unknown site key: pass a configured key as `?site=KEY`")
     })
 }

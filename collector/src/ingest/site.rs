@@ -7,12 +7,15 @@ use crate::config::Site;
 use crate::http::fair_share::{FairShare, FairShares};
 use crate::http::rate_limit::RateLimit;
 use crate::ingest::normalize::Aliases;
+use crate::ingest::page_token::{self, SigningKey};
 
 /// A configured site, with its aliases and limit.
 pub(crate) struct IngestSite {
     pub(crate) site: Site,
     pub(crate) aliases: Arc<Aliases>,
     pub(crate) limit: SiteLimit,
+    /// `None` if its pages need no token.
+    pub(super) signing_key: Option<SigningKey>,
 }
 
 /// Limit of the reports of all pages of a site.
@@ -36,7 +39,8 @@ impl IngestSite {
             Some(rate) => SiteLimit::Rate(RateLimit::new(rate)),
             None => SiteLimit::FairShare(Arc::default()),
         };
-        Self { site: site.clone(), aliases: aliases.clone(), limit }
+        let signing_key = site.signing_key.as_ref().map(SigningKey::new);
+        Self { site: site.clone(), aliases: aliases.clone(), limit, signing_key }
     }
 }
 
@@ -59,7 +63,9 @@ impl Sites {
         self.sites.iter().filter_map(share).collect()
     }
 
-    pub(super) fn by_key(&self, key: &str) -> Option<&IngestSite> {
-        self.keys.get(key).map(|&at| &self.sites[at])
+    /// The site of a parameter `site`: a key, or a token that begins with one.
+    pub(super) fn by_parameter(&self, parameter: &str) -> Option<&IngestSite> {
+        let of_token = || self.keys.get(page_token::site_key(parameter)?);
+        self.keys.get(parameter).or_else(of_token).map(|&at| &self.sites[at])
     }
 }

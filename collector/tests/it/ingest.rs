@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use beacon::{Page, StreamReport};
 use bytes::Bytes;
-use collector::{Config, Filters, Rate};
+use collector::{Config, Filters, Rate, Site};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use futures_util::StreamExt;
@@ -16,6 +18,7 @@ use futures_util::future::{join_all, ready};
 use futures_util::stream::once;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
+use ring::hmac;
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -191,6 +194,50 @@ async fn a_page_can_read_that_its_site_key_is_unknown() {
     let answer = collector.send(request.body(Body::from("{}")).unwrap()).await;
     answer.refused(403, "unknown_site");
     assert_eq!(answer.headers["access-control-allow-origin"], "https://shop.example");
+}
+
+fn page_token(signing_key: &str, site_key: &str, minutes: i64) -> String {
+    let signed = format!("{site_key}.{}", jiff::Timestamp::now().as_second() + minutes * 60);
+    let key = hmac::Key::new(hmac::HMAC_SHA256, signing_key.as_bytes());
+    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(hmac::sign(&key, signed.as_bytes())))
+}
+
+#[tokio::test]
+async fn a_site_with_a_signing_key_needs_page_tokens() {
+    let (own, other) = ("0123456789abcdef", "fedcba9876543210");
+    let collector = TestCollector::with(|config| {
+        let open = config.sites[0].clone();
+        config.sites[0].signing_key = Some(own.into());
+        let named = |name: &str| Site { name: name.to_owned(), keys: vec![name.to_owned()], ..open.clone() };
+        config.sites.push(Site { signing_key: Some(own.into()), ..named("twin") });
+        config.sites.push(named("open"));
+    });
+    let send = async |parameter: String, id| {
+        let request = beacon_request(&parameter).header("origin", "http://localhost");
+        collector.send(request.body(beacon(id).into()).unwrap()).await
+    };
+    for (parameter, code) in [
+        ("demo".to_owned(), "page_token_invalid"),
+        (page_token(other, "demo", 60), "page_token_invalid"),
+        (page_token(own, "twin", 60).replace("twin", "demo"), "page_token_invalid"),
+        (page_token(own, "demo", -1), "page_token_expired"),
+        (page_token(own, "dmeo", 60), "unknown_site"),
+    ] {
+        let answer = send(parameter, 1).await;
+        answer.refused(403, code);
+        assert_eq!(answer.headers["access-control-allow-origin"], "http://localhost", "{code}");
+    }
+    for (id, parameter) in [
+        (1, page_token(own, "demo", 60)),
+        (2, page_token(own, "twin", 60)),
+        (3, page_token(other, "open", 60)),
+        (4, "open".to_owned()),
+    ] {
+        assert_eq!(send(parameter.clone(), id).await.status, StatusCode::NO_CONTENT, "{parameter}");
+    }
+    let books = collector.until("/v1/accounting", |books| books["reports"]["by_result"]["new"] == 4).await;
+    let refused = &books["beacons"]["refused"];
+    assert_eq!(refused, &json!({ "page_token_invalid": 3, "page_token_expired": 1, "unknown_site": 1 }));
 }
 
 #[tokio::test]

@@ -62,6 +62,7 @@ pub(super) fn is_secret(field: &str) -> bool {
     }
     let is_of_token = field.starts_with("tokens[") && field.ends_with("].token");
     is_of_token
+        || field.starts_with("sites[") && field.ends_with("].signing_key")
         || ["store.clickhouse.password", "otlp.headers."].iter().any(|secret| field.starts_with(secret))
 }
 

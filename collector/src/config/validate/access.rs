@@ -32,6 +32,11 @@ pub(super) fn check_access(config: &Config, found: &mut Found) {
     if let Some(problem) = config.server.hash_key.as_ref().and_then(no_token) {
         found.add("server.hash_key", format!("is {problem}"), GENERATE);
     }
+    for (index, site) in config.sites.iter().enumerate() {
+        if let Some(problem) = site.signing_key.as_ref().and_then(no_token) {
+            found.add(format!("sites[{index}].signing_key"), format!("is {problem}"), GENERATE);
+        }
+    }
     if config.server.without_token && config.needs_sign_in() {
         let remedy = "remove it, and give a token the scope `server_timings`";
         found.add("server.without_token", "has no effect where readers sign in", remedy);
