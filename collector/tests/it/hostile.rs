@@ -3,6 +3,7 @@
 //! stored, and the process's memory is looked at before and after each.
 
 mod accounting;
+mod attack;
 mod bodies;
 mod cgroup;
 mod floods;
