@@ -24,7 +24,7 @@ export function watchClass({ guard }, name, methods, made, purpose = name) {
   const home = methods[0] in prototype && innermost(prototype);
   const ours = new Proxy(native, {
     construct(...call) {
-      const time = performance.now();
+      const time = guard(() => performance.now());
       const instance = Reflect.construct(...call);
       // A script may have wrapped a proxy that watches no longer.
       if (undo.length) guard(() => watch(instance, made(instance, time)));

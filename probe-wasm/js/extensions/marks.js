@@ -19,13 +19,15 @@ export const marks = () => (core) => {
   /** Marks from before any stream was known. */
   let unclaimed = [];
 
-  core.probe.mark = (name) => {
+  core.probe.mark = (name) => core.guard(() => add(name));
+
+  function add(name) {
     if (typeof name != "string" || !NAME.test(name)) return;
     const mark = { name, time: performance.now() };
     const newest = [...open.values()].at(-1);
     if (!newest) unclaimed = [...unclaimed, mark].slice(-MAX_MARKS);
     else if (newest.length < MAX_MARKS) newest.push(mark);
-  };
+  }
 
   return {
     onEvent(stream, event, value, time) {

@@ -95,7 +95,7 @@ export class Session {
   }
 
   setHidden(hidden) {
-    this.#visibilityBits = hidden ? 2 : 1;
+    this.#visibilityBits = 1 + hidden;
     for (const stream of this.#streams) stream.visibilityBits_ |= this.#visibilityBits;
   }
 
@@ -138,9 +138,8 @@ export class Session {
   }
 
   #isReadDue(time) {
-    const isDue = this.#readAt < Infinity;
-    if (!isDue) this.#readAt = time + DELAY_MS;
-    return isDue;
+    if (this.#readAt < Infinity) return true;
+    this.#readAt = time + DELAY_MS;
   }
 
   /** Opens a stream. With too many at once, the oldest is reported as it is, and no more is seen of it. */

@@ -13,7 +13,7 @@ const { apply } = Reflect;
 /**
  * A tap that is not installed anywhere: `wrap_(fetch)` makes a fetch that it watches. `buffered_` and `native_` are for
  * the code that installs it. Once the probe has loaded, it sets `inspect_` to look at requests more closely
- * (`request-inspector.js`). At `READ`, which comes before every read, the sink must not throw.
+ * (`request-inspector.js`).
  *
  * The build shortens members that end in `_`.
  */
@@ -37,8 +37,10 @@ export function createTap(sink, buffered, native) {
      * The state of one call, which every function below gets. `latest_` is the last event that the sink got.
      * `asked_`: the request asks for a stream. `wantsWhole_`: the app has asked for the whole body, so that the cancel of another branch ends nothing.
      */
-    const call = { tap_: tap, stream: { time: tap.clock_.now(), bodies_: 1 }, emittedBytes_: 0 };
-    const called = apply(fetch, self, args);
+    const call = { tap_: tap, emittedBytes_: 0, stream: { bodies_: 1 } };
+    // The page may have replaced its clock by one that throws: the app's call goes on.
+    const timed = guarded(call, () => (call.stream.time = tap.clock_.now()));
+    const called = timed(apply)(fetch, self, args);
     // The request is on its way: to read its arguments from here on costs the user no time.
     guarded(call, inspectRequest)(args);
     return follower(call, inspectResponse, fail)(called);
@@ -58,7 +60,7 @@ function fail(call, error) {
 }
 
 function readNative(call, native, self, args) {
-  emit(call, READ);
+  guarded(call, emit)(READ);
   return apply(native, self, args);
 }
 
@@ -68,7 +70,7 @@ function inspectRequest(call, args) {
 }
 
 function inspectResponse(call, response) {
-  const { asked_: asked } = call;
+  const asked = call.asked_;
   const type = response?.headers?.get("content-type");
   // EventSource refuses all types but one, fetch none: the first bytes show the format. A web page in place of the
   // stream that was asked for is a defect to report.
@@ -220,8 +222,7 @@ function watchMethods(call, target, names, keep, invoke, broken) {
 /** A response or body that is used up or locked rejects a read, which says nothing about the stream. */
 function isSpent(target) {
   // While our own getter is there, no code has looked at the body, and so none has locked it.
-  const hasOwnGetter = Object.hasOwn(target, "body");
-  return target.bodyUsed || (!hasOwnGetter && (target.body ?? target).locked);
+  return target.bodyUsed || (!Object.hasOwn(target, "body") && (target.body ?? target).locked);
 }
 
 /**
@@ -233,12 +234,14 @@ function isSpent(target) {
  */
 function follower(call, keep, broken) {
   const kept = guarded(call, keep);
-  const failed = (error) => {
-    throw guarded(call, broken)(error);
-  };
+  const failed = guarded(call, broken);
   return (result) => {
     const then = result?.__zone_symbol__then ?? result?.then;
-    return then?.call(result, kept, failed) ?? kept(result);
+    return (
+      then?.call(result, kept, (error) => {
+        throw failed(error);
+      }) ?? kept(result)
+    );
   };
 }
 

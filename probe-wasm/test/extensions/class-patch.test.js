@@ -227,3 +227,13 @@ test("a page without a usable class stays unchanged", () => {
     assert.deepEqual([self, faults], [page, 0]);
   }
 });
+
+test("a clock that throws keeps no instance from being made", (t) => {
+  watch();
+  t.mock.method(performance, "now", () => {
+    throw new Error("the page's clock");
+  });
+  const socket = new self.Socket();
+  assert.ok(socket instanceof Native);
+  assert.equal(faults, 1);
+});

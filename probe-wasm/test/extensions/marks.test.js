@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 
 function used() {
-  const core = { probe: {} };
+  const core = { probe: {}, guard: (job) => job() };
   const { onEvent, addFields } = marks()(core);
   const mark = (name, at) => {
     now = at;
@@ -84,4 +84,22 @@ test("streams of the time before the load get their marks", () => {
   const other = open(1200);
   assert.deepEqual(marksOf(one), ["first 10"]);
   assert.deepEqual(marksOf(other), ["second 10"]);
+});
+
+test("a clock that throws does not reach the app's call of mark()", () => {
+  let faults = 0;
+  const guard = (job) => {
+    try {
+      return job();
+    } catch {
+      faults++;
+    }
+  };
+  const core = { probe: {}, guard };
+  marks()(core);
+  mock.method(performance, "now", () => {
+    throw new Error("the page's clock");
+  });
+  core.probe.mark("tool");
+  assert.equal(faults, 1);
 });

@@ -106,6 +106,36 @@ test("a fault of the sink disables the tap, not the app's call", async () => {
   }
 });
 
+test("a clock that throws turns the tap off, not the app", async () => {
+  const reads = {
+    "before the request": (fetch, breakClock) => (breakClock(), fetch("/sse", ASK).then((response) => response.text())),
+    "before the body": async (fetch, breakClock) => {
+      const response = await fetch("/sse", ASK);
+      breakClock();
+      return readAll(response.body.getReader());
+    },
+    "in the middle of the body": async (fetch, breakClock) => {
+      const reader = (await fetch("/sse", ASK)).body.getReader();
+      const { value } = await reader.read();
+      breakClock();
+      return new TextDecoder().decode(value) + (await readAll(reader));
+    },
+  };
+  for (const [when, read] of Object.entries(reads)) {
+    const { fetch, seen, tap } = watched();
+    const now = () => {
+      throw new Error("the page's clock");
+    };
+    // Node's own fetch reads the page's clock, so only the tap's is broken.
+    assert.equal(await read(fetch, () => (tap.clock_ = { now })), TEXT, when);
+    assert.ok(tap.broken_ > 0, when);
+    tap.clock_ = performance;
+    const told = seen.told.length;
+    assert.equal(await (await fetch("/sse", ASK)).text(), TEXT, when);
+    assert.equal(seen.told.length, told, `${when}: the tap stays off`);
+  }
+});
+
 test("an unread body keeps its backpressure", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/endless", ASK);
