@@ -12,4 +12,5 @@ pub(crate) mod notify_test;
 pub(crate) mod online_deletion;
 pub(crate) mod prometheus_rules;
 pub(crate) mod replay;
+pub(crate) mod repair;
 mod report_line;

@@ -72,6 +72,7 @@ pub use cli::online_deletion::{
 };
 pub use cli::prometheus_rules::{NoRule, RulesFile, rules};
 pub use cli::replay::{ReplayError, Replayed, replay};
+pub use cli::repair::{RepairError, Repaired, repair};
 pub use config::engine::{Engine, EngineKind};
 pub use config::error::{ConfigError, Mistake, SourceLocation};
 pub use config::filters::Filters;

@@ -115,6 +115,19 @@ enum Command {
         #[arg(long)]
         site: Option<String>,
     },
+    /// Rebuild a damaged SQLite file from the journal, the files of streams, and what is readable of it.
+    ///
+    /// The collector of the data folder must be stopped. The damaged data is moved into the folder `damaged-TIME`
+    /// within it, and never deleted. Exit codes: 0 if nothing is lost, 3 if something is lost, 1 if the data cannot be
+    /// repaired.
+    Repair {
+        /// TOML configuration file of the collector, which names the data folder.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Data folder; overrides the configuration.
+        #[arg(long)]
+        data: Option<PathBuf>,
+    },
     /// Delete the data of a site from the data folder and from ClickHouse.
     ///
     /// A collector that uses the folder is interrupted as long as the deletion takes; with `--dry-run` it is not. An
@@ -255,6 +268,13 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
             config.data = data.unwrap_or(config.data);
             print_json(&collector::labels(&config, &site, &drop)?)?;
+        }
+        Command::Repair { config, data } => {
+            let mut config = Draft::read(config.as_deref(), environment())?.finish()?;
+            config.data = data.unwrap_or(config.data);
+            let repaired = collector::repair(config)?;
+            print_json(&repaired)?;
+            return Ok(if repaired.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(SOME_LOST) });
         }
         Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
         Command::Mcp { url, token, token_file } => {
@@ -473,6 +493,9 @@ const SOME_LEFT: u8 = 3;
 
 /// Long enough for a slow body, and shorter than supervisors wait before they kill the process.
 const DRAIN_FOR: Duration = Duration::from_secs(8);
+
+/// Exit code of a repair that could not read all.
+const SOME_LOST: u8 = 3;
 
 /// Short enough that everything ends before supervisors kill the process: they wait for 30 s plus the notice.
 const CLOSE_WITHIN: Duration = Duration::from_secs(15);

@@ -62,7 +62,7 @@ pub(crate) enum Cell<'a> {
 pub(crate) fn columns() -> Vec<Column> {
     let mut columns = Vec::new();
     add_columns("", StreamReport::FIELDS, &mut columns);
-    let added = [(RECEIVED_AT, ColumnKind::Time), ("country", ColumnKind::Text)];
+    let added = [(RECEIVED_AT, ColumnKind::Time), (COUNTRY, ColumnKind::Text)];
     columns.extend(added.map(|(name, kind)| Column { name: name.to_owned(), kind }));
     columns
 }
@@ -76,6 +76,8 @@ pub(crate) fn stored_columns() -> Vec<Column> {
 
 /// Column with the time at which the latest revision arrived.
 pub(super) const RECEIVED_AT: &str = "received_at";
+/// Column with the country that the stream is counted under.
+pub(super) const COUNTRY: &str = "country";
 /// Column with the number of the series.
 pub(super) const SERIES: &str = "series";
 /// Column with the bits of the judgement.

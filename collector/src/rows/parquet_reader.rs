@@ -15,9 +15,10 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
-use super::column::{JUDGEMENT, RECEIVED_AT, SERIES, VISIT};
+use super::column::{COUNTRY, JUDGEMENT, RECEIVED_AT, SERIES, VISIT};
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
+use crate::report::country::Country;
 use crate::report::visit::VisitHash;
 
 /// A stream of a file.
@@ -28,6 +29,8 @@ pub(crate) struct StoredRow<'a> {
     pub(crate) judgement: Judgement,
     /// `None` if its column is not read, too.
     pub(crate) visit: Option<VisitHash>,
+    /// The same.
+    pub(crate) country: Option<Country>,
 }
 
 /// Which streams of a file are asked.
@@ -41,6 +44,27 @@ pub(crate) trait RowSelection: Sync {
     fn reads(&self) -> Vec<&'static str>;
 
     fn has_report(&self, report: &StreamReport) -> bool;
+}
+
+/// Selects all streams of a file.
+pub(crate) struct EveryRow;
+
+impl RowSelection for EveryRow {
+    fn received_ms(&self) -> Range<i64> {
+        i64::MIN..i64::MAX
+    }
+
+    fn has_series(&self, _: SeriesId) -> bool {
+        true
+    }
+
+    fn reads(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn has_report(&self, _: &StreamReport) -> bool {
+        true
+    }
 }
 
 /// Which columns are read. The fields of all others are absent: each column takes time.
@@ -138,6 +162,10 @@ impl Group {
                 Some(Some(_)) => return Err(damaged().into()),
                 Some(None) | None => None,
             };
+            let country = match layout.country.map(|at| columns[at].next()) {
+                Some(Some(StoredCell::Text(code))) => Country::of_code(code),
+                _ => None,
+            };
             for field in deciding {
                 field.set(&mut report, columns)?;
             }
@@ -149,7 +177,7 @@ impl Group {
                     field.set(&mut report, columns)?;
                 }
                 let judgement = judgement.ok_or_else(damaged)?;
-                each(StoredRow { report: &report, received_ms, series, judgement, visit })?;
+                each(StoredRow { report: &report, received_ms, series, judgement, visit, country })?;
             } else {
                 others.iter().for_each(|field| _ = columns[field.column].next());
             }
@@ -170,6 +198,8 @@ struct Layout {
     judgement: usize,
     /// `None` if it is not read, and in files of earlier versions.
     visit: Option<usize>,
+    /// `None` if it is not read.
+    country: Option<usize>,
     fields: Vec<FieldColumn>,
     /// Number of the fields, the first ones, that decide whether a stream is selected.
     deciding: usize,
@@ -203,8 +233,9 @@ impl Layout {
         let deciding = fields.len();
         fields.append(&mut later);
         let (received_at, series, judgement) = (column(RECEIVED_AT)?, column(SERIES)?, column(JUDGEMENT)?);
-        let visit = by_name.get(VISIT).copied().filter(|_| others.has(VISIT));
-        Ok(Self { received_at, series, judgement, visit, fields, deciding })
+        let optional = |name| by_name.get(name).copied().filter(|_| others.has(name));
+        let (visit, country) = (optional(VISIT), optional(COUNTRY));
+        Ok(Self { received_at, series, judgement, visit, country, fields, deciding })
     }
 
     /// The cells of a group, by column. Those that are not read are absent.
@@ -212,8 +243,8 @@ impl Layout {
         let fields = self.fields.iter().map(|field| field.column);
         let mut columns = Vec::new();
         columns.resize_with(group.num_columns(), ColumnCells::default);
-        for at in [self.received_at, self.series, self.judgement].into_iter().chain(self.visit).chain(fields)
-        {
+        let needed = [self.received_at, self.series, self.judgement].into_iter();
+        for at in needed.chain(self.visit).chain(self.country).chain(fields) {
             columns[at] = ColumnCells::read(group, at)?;
         }
         Ok(columns)

@@ -64,7 +64,8 @@ impl Collector {
         let countries = CountryLookup::open(&config.country)?;
         let (stopped, failed) = oneshot::channel();
         let Started { journal, matcher, stream_index, published, minutes_from, threads } =
-            aggregation_worker::start(&config, counters.clone(), health.clone(), stopped)?;
+            aggregation_worker::start(&config, counters.clone(), health.clone(), stopped)
+                .map_err(|error| error.of_start(&config.data))?;
         let cluster = config.store.clickhouse.clone();
         let cluster = cluster.map(|clickhouse| Arc::new(ClusterTables::new(&config, clickhouse)));
         let exporter = otlp::start(&config)?;

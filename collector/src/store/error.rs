@@ -8,6 +8,7 @@ use parquet::errors::ParquetError;
 use rusqlite::ErrorCode;
 
 use super::clickhouse::client::ClickHouseError;
+use super::paths::STORE_FILE;
 use crate::aggregate::blob_encoding::UnreadableBlob;
 use crate::config::country_database::CountryError;
 
@@ -61,6 +62,24 @@ pub enum StoreError {
         /// Latest schema version that this collector supports.
         known: i64,
     },
+    /// SQLite, or what it stores, cannot be read.
+    #[error("{path} is damaged: `llm-rum repair` rebuilds it, or restore a backup")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What cannot be read.
+        source: Box<Self>,
+    },
+    /// Another version wrote a damaged store.
+    #[error(
+        "the store has layout {found}, and this version repairs only {known}: use the version that wrote it"
+    )]
+    OtherVersion {
+        /// Schema version of the file.
+        found: i64,
+        /// Schema version of this collector.
+        known: i64,
+    },
     /// A file from which data is deleted cannot be read or written.
     #[error("cannot delete from {path}, run the deletion again when this is solved")]
     Delete {
@@ -95,6 +114,22 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Names the SQLite file in the folder `data` if this says that it is damaged.
+    pub(crate) fn of_start(self, data: &Path) -> Self {
+        let is_damaged = match &self {
+            Self::Blob(_) => true,
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            ),
+            _ => false,
+        };
+        if !is_damaged {
+            return self;
+        }
+        Self::Damaged { path: data.join(STORE_FILE), source: Box::new(self) }
+    }
+
     /// Whether a query was refused, or ended halfway, because the memory budget leaves too little for it.
     pub(crate) fn is_memory_limited(&self) -> bool {
         match self {

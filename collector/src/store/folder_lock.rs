@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::store::error::StoreError;
 
 /// Locks the folder for this process; creates it if missing.
-pub(super) fn lock(folder: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(folder: &Path) -> Result<File, StoreError> {
     let failed = |source| StoreError::Folder { path: folder.into(), source };
     fs::create_dir_all(folder).map_err(failed)?;
     let lock = File::create(folder.join("lock")).map_err(failed)?;

@@ -11,9 +11,8 @@ use crate::store::rollups::key::GroupByMask;
 /// Migrates the file to the schema of this version, one step after the other, and then adds new dimensions.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let known = FIRST + LAYOUTS.len() as i64 - 1;
-    if found > known {
-        return Err(StoreError::Newer { found, known });
+    if found > VERSION {
+        return Err(StoreError::Newer { found, known: VERSION });
     }
     if found != 0 && found < FIRST {
         return Err(StoreError::Older { found, path: path.into() });
@@ -65,6 +64,9 @@ fn add_dimensions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
          CREATE UNIQUE INDEX labels_by_values ON labels (kept, {columns});"
     ))
 }
+
+/// Number of the schema of this version.
+pub(super) const VERSION: i64 = FIRST + LAYOUTS.len() as i64 - 1;
 
 /// Number of the first schema in [`LAYOUTS`]. Earlier ones were never released.
 const FIRST: i64 = 10;

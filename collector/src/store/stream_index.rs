@@ -240,7 +240,7 @@ impl StreamIndex {
             (file.path.clone(), FileSelection { received_ms, series_in, filter, ttft_ms, file })
         });
         parquet_reader::each_row(&files.collect::<Vec<_>>(), &fields, |row| {
-            let StoredRow { report, received_ms, series, judgement, visit } = row;
+            let StoredRow { report, received_ms, series, judgement, visit, .. } = row;
             if let Some(series) = known.get(connection, series)? {
                 each(&KeptStream { series, report, received_ms, judgement, visit });
             }

@@ -36,6 +36,7 @@ mod recent_refusals;
 mod refresh;
 mod refusals;
 mod releases;
+mod repair;
 mod replay;
 mod row_files;
 mod running;

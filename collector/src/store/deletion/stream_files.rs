@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use beacon::StreamReport;
@@ -12,11 +11,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::series::SeriesIds;
 use super::site_deletion::SiteDeletion;
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
-use crate::aggregate::series::SeriesId;
 use crate::journal::erasure::sync_folder_of;
 use crate::report::stream_id::StreamId;
 use crate::rows::column::{StoredValues, StreamRow, stored_columns};
-use crate::rows::parquet_reader::{FieldsRead, RowSelection, StoredRow, each_row};
+use crate::rows::parquet_reader::{EveryRow, FieldsRead, StoredRow, each_row};
 use crate::rows::parquet_writer::ParquetWriter;
 use crate::store::dimension_columns::series_of;
 use crate::store::error::{StoreError, in_file};
@@ -91,7 +89,7 @@ fn replace(connection: &Connection, path: &Path, deletion: &SiteDeletion) -> Res
     let unfinished = path.with_file_name(UNFINISHED);
     let mut rows = ParquetWriter::new(File::create(&unfinished)?, &stored_columns())?;
     each_row(&[(path.to_owned(), EveryRow)], &FieldsRead::All, |row| {
-        let StoredRow { report, received_ms, series, judgement, visit } = row;
+        let StoredRow { report, received_ms, series, judgement, visit, .. } = row;
         if deletion.selects(site_of(report), received_ms) {
             return Ok(());
         }
@@ -159,25 +157,5 @@ fn bytes_of(path: &Path) -> Result<i64, StoreError> {
         Ok(metadata) => Ok(metadata.len().cast_signed()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
         Err(error) => Err(in_file(path)(error.into())),
-    }
-}
-
-struct EveryRow;
-
-impl RowSelection for EveryRow {
-    fn received_ms(&self) -> Range<i64> {
-        i64::MIN..i64::MAX
-    }
-
-    fn has_series(&self, _: SeriesId) -> bool {
-        true
-    }
-
-    fn reads(&self) -> Vec<&'static str> {
-        Vec::new()
-    }
-
-    fn has_report(&self, _: &StreamReport) -> bool {
-        true
     }
 }
