@@ -93,7 +93,10 @@ impl Aggregator {
             keep_ms: i64::from(config.dedupe.minutes) * MINUTE_MS,
             listed: config.store.streams_kept as usize,
         };
-        let streams = StreamRegistry::new(limits, loaded.remembered_from, loaded.streams);
+        let (series, sender_hasher) = (SeriesIndex::new(&config, loaded.series), RandomState::new());
+        let sender_of =
+            |stream: &Stream| sender_hasher.hash_one((series.site_of(stream.series), None::<u64>));
+        let streams = StreamRegistry::new(limits, loaded.remembered_from, loaded.streams, sender_of);
         let memory = MemoryBudget::of(&config);
         Self {
             finalize_after_ms: i64::from(config.settle_after_seconds) * 1_000,
@@ -101,9 +104,9 @@ impl Aggregator {
             own_edges: OwnEdges::of(&config),
             unflushed_from: streams.next(),
             streams: Arc::new(RwLock::new(streams)),
-            sender_hasher: RandomState::new(),
+            sender_hasher,
             finalized: Vec::new(),
-            series: SeriesIndex::new(&config, loaded.series),
+            series,
             windows: WriteBackCache::default(),
             cumulative: WriteBackCache::default(),
             memory,
@@ -197,7 +200,8 @@ impl Aggregator {
             stream.finalized = Some(self.count(&stream, report, earlier)?);
             stream.in_cumulative = true;
         }
-        let sender = self.sender_hasher.hash_one((&report.site, source.network()));
+        let site = report.site.as_deref().unwrap_or_default();
+        let sender = self.sender_hasher.hash_one((site, source.network()));
         self.write_streams().put(stream, sender);
         Ok(())
     }

@@ -22,8 +22,8 @@ use ring_buffer::RingBuffer;
 /// Number of a revision, in order of arrival.
 pub(crate) type SeqNo = u64;
 
-/// Who sends the reports of a stream: a hash of its site and the client's network. The default stands for all unknown
-/// senders, such as those of streams that the store restores.
+/// Who sends the reports of a stream: a hash of its site and the client's network. A stream that the store restores has
+/// none of the networks. The default stands for all unknown senders.
 pub(crate) type Sender = u64;
 
 /// One revision of one stream, in its current state.
@@ -127,11 +127,13 @@ pub(crate) struct StreamRegistry {
 
 impl StreamRegistry {
     /// Restores the registry from the store: the revisions from `first` on, in order of numbers. Missing numbers belong to
-    /// superseded revisions.
+    /// superseded revisions. `sender_of`: the store does not know the networks, so a stream gets the sender of its site
+    /// without one.
     pub(crate) fn new(
         memory: RegistryLimits,
         first: SeqNo,
         stored: impl IntoIterator<Item = (SeqNo, Stream)>,
+        sender_of: impl Fn(&Stream) -> Sender,
     ) -> Self {
         let mut streams = Self {
             memory,
@@ -151,7 +153,7 @@ impl StreamRegistry {
             while streams.next() < seq {
                 streams.revisions.push_back(Stream { superseded: true, ..stream });
             }
-            streams.put(stream, Sender::default());
+            streams.put(stream, sender_of(&stream));
         }
         streams
     }

@@ -275,9 +275,14 @@ impl SeriesIndex {
         }
     }
 
+    /// The site of a series. Empty for a deleted one.
+    pub(crate) fn site_of(&self, series: SeriesId) -> &str {
+        self.all.get(series as usize).map_or("", |series| &series[Dimension::Site])
+    }
+
     /// Whether a series is of the report's site. A deleted one may have been.
     pub(crate) fn may_be_of_site(&self, series: SeriesId, report: &StreamReport) -> bool {
-        let site = self.all.get(series as usize).map_or("", |series| &series[Dimension::Site]);
+        let site = self.site_of(series);
         site.is_empty() || site == values_of(report, None)[Dimension::Site as usize]
     }
 

@@ -25,7 +25,7 @@ fn counted(id: StreamId, received_ms: i64) -> Stream {
 }
 
 fn with(memory: RegistryLimits, all: impl IntoIterator<Item = Stream>) -> StreamRegistry {
-    let mut streams = StreamRegistry::new(memory, 0, []);
+    let mut streams = StreamRegistry::new(memory, 0, [], |_| Sender::default());
     all.into_iter().for_each(|stream| streams.put(stream, Sender::default()));
     streams
 }
@@ -155,6 +155,23 @@ fn a_sender_of_many_open_streams_loses_its_own() {
 }
 
 #[test]
+fn restored_streams_of_a_small_site_stay_open() {
+    const LIMITS: RegistryLimits = RegistryLimits { most: 400, keep_ms: 1_000, listed: 0 };
+    let small = (1..=20).map(|id| open(id, 1));
+    let large = (1_000..1_300).map(|id| Stream { series: 1, ..open(id, 1) });
+    let stored = (0..).zip(small.chain(large));
+    let mut streams = StreamRegistry::new(LIMITS, 0, stored, |stream| stream.series.into());
+    for id in 2_000..5_000 {
+        streams.put(open(id, 1), 9);
+        while let Some(seq) = streams.evict_next(2) {
+            assert!(streams.at(seq).unwrap().id >= 1_000, "of the small site");
+            streams.finalize(seq, COUNTED);
+        }
+    }
+    assert!((1..=20).all(|id| streams.get(id).is_some_and(|(_, stream)| stream.finalized.is_none())));
+}
+
+#[test]
 fn recent_streams_are_found_before_a_renewed_one() {
     let late = 2 * OUT_OF_ORDER_MS;
     let mut streams = with(RegistryLimits { most: 3, keep_ms: late + 10, listed: 0 }, []);
@@ -222,7 +239,8 @@ fn recent_streams_are_found_whatever_their_order() {
 fn a_registry_built_from_stored_streams_is_the_same() {
     let before = with(MEMORY, [counted(1, 1), open(2, 2), counted(1, 3)]);
     let stored = before.from(0).filter(|(_, stream)| !stream.superseded);
-    let after = StreamRegistry::new(MEMORY, 0, stored.map(|(seq, stream)| (seq, *stream)));
+    let stored = stored.map(|(seq, stream)| (seq, *stream));
+    let after = StreamRegistry::new(MEMORY, 0, stored, |_| Sender::default());
     assert_eq!((after.first(), after.next()), (before.first(), before.next()));
     assert_eq!((after.get(1), after.get(2)), (before.get(1), before.get(2)));
     assert_eq!(after.open().count(), 1);
