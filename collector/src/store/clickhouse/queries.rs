@@ -168,7 +168,7 @@ impl ClusterTables {
             "SELECT first_ms, latest.3 FROM (
                 SELECT argMax((is_open, received_ms, {}, {dimensions}), (rev, collector, place)) AS latest,
                     min(received_ms) AS first_ms
-                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
+                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY site, id)
              WHERE latest.1 AND latest.2 > {from_ms} AND {}",
             report_for(filter),
             in_latest(filter, 4, &mut params),
@@ -196,7 +196,7 @@ impl ClusterTables {
             "SELECT latest.2 AS outcome, latest.4 AS report, count() FROM (
                 SELECT argMax((is_open, outcome, received_ms, {}, {dimensions}), (rev, collector, place))
                     AS latest
-                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY id)
+                FROM {table} WHERE id IN (SELECT id FROM {table} WHERE received_ms > {from_ms}) GROUP BY site, id)
              WHERE latest.3 > {from_ms} AND latest.3 <= {now_ms} AND {} AND {} GROUP BY outcome, report",
             report_for(filter),
             self.has_ended("latest.1", "latest.3", now_ms),
@@ -264,7 +264,7 @@ impl ClusterTables {
             "SELECT latest.1, latest.2, latest.4 * {CHANCES} + cityHash64(id) % {CHANCES} AS at FROM (
                 SELECT id, argMax((collector, place, outcome, received_ms, is_open, {dimensions}),
                     (rev, collector, place)) AS latest
-                FROM {} GROUP BY id)
+                FROM {} GROUP BY site, id)
              WHERE {ended} AND {} AND latest.4 >= {} AND latest.4 < {} AND at < {}
              ORDER BY at DESC LIMIT {}",
             self.client.table("streams"),
@@ -296,7 +296,7 @@ impl ClusterTables {
         let query = format!(
             "SELECT latest.1, latest.3, latest.4, toString(latest.5), [{}]::Array(String) FROM (
                 SELECT argMax((received_ms, is_open, report, judgement, visit, {}), (rev, collector, place)) AS latest
-                FROM {} GROUP BY id)
+                FROM {} GROUP BY site, id)
              WHERE {} AND latest.1 >= {} AND latest.1 < {} AND {}
              ORDER BY latest.1",
             names.join(", "),
