@@ -82,7 +82,9 @@ fn property(text: &mut String, field: &Field, indent: &str) {
 fn type_of(rule: Rule) -> String {
     match rule {
         Rule::Milliseconds | Rule::Count(_) | Rule::Between(..) | Rule::Share => "number".to_owned(),
-        Rule::Text(_) | Rule::Name(_) | Rule::Id | Rule::Visit | Rule::Collector => "string".to_owned(),
+        Rule::Text(_) | Rule::OwnText(_) | Rule::Name(_) | Rule::Id | Rule::Visit | Rule::Collector => {
+            "string".to_owned()
+        }
         Rule::Word(words, _) => quoted(words, " | "),
         Rule::Flag => "boolean".to_owned(),
         Rule::Histogram => "Histogram".to_owned(),
@@ -162,6 +164,7 @@ fn may_be(rule: Rule) -> String {
         Rule::Between(least, most) => format!("{least} to {most}"),
         Rule::Share => "greater than 0 and at most 1".to_owned(),
         Rule::Text(longest) => format!("up to {longest} bytes"),
+        Rule::OwnText(longest) => format!("up to {longest} bytes, others are dropped"),
         Rule::Name(shape) => format!("a name, at most {} bytes", shape.max_bytes()),
         Rule::Word(words, others) => {
             let words = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ");

@@ -56,6 +56,8 @@ pub enum Rule {
     Share,
     /// Printable text of at most this many bytes.
     Text(usize),
+    /// The same from an option of the app. The collector drops another text, and accepts the report.
+    OwnText(usize),
     /// A name that comes from a request or a response.
     Name(NameShape),
     /// One of these words. If `true`, any other word is read as the last one.
@@ -353,6 +355,8 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// Limit for chunks, events, frames and similar counts.
+/// Longest text from an option of the app.
+pub(crate) const MAX_OWN_TEXT_BYTES: usize = 128;
 pub(crate) const MAX_EVENTS: u64 = 10_000_000;
 /// Limit for the bytes of a stream: 1 TiB.
 pub(crate) const MAX_BYTES: u64 = 1 << 40;

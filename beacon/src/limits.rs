@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-use crate::field::{Field, Fields, MAX_MS, Rule, Value};
+use crate::field::{Field, Fields, MAX_MS, MAX_OWN_TEXT_BYTES, Rule, Value};
 use crate::{MAX_MARKS, StreamReport};
 
 /// A field with a value that its rule does not accept.
@@ -49,6 +49,19 @@ impl StreamReport {
         check_order(self)?;
         check_gaps(self)
     }
+
+    /// Drops the texts from the app's options that do not fit: a zero-width space in a name must not hide a stream.
+    /// Returns their number.
+    pub fn drop_unfit_own_texts(&mut self) -> u64 {
+        let release = self.page.as_mut().map(|page| &mut page.release);
+        let own = [&mut self.use_case, &mut self.provider, &mut self.variant].into_iter().chain(release);
+        let mut dropped = 0;
+        for text in own.filter(|text| text.as_ref().is_some_and(|text| !fits(text, MAX_OWN_TEXT_BYTES))) {
+            *text = None;
+            dropped += 1;
+        }
+        dropped
+    }
 }
 
 /// Checks every field against its rule in the field table.
@@ -81,7 +94,7 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Misfit> {
         (Rule::Between(least, most), Value::Integer(number)) if !(least..=most).contains(&number) => {
             Err(Misfit::new(name, format!("must be a number from {least} to {most}")))
         }
-        (Rule::Text(longest), Value::Text(text)) if text.len() > longest || !is_printable(text) => Err(
+        (Rule::Text(longest) | Rule::OwnText(longest), Value::Text(text)) if !fits(text, longest) => Err(
             Misfit::new(name, format!("is longer than {longest} bytes or contains non-printable characters")),
         ),
         // An empty text counts as absent, unless the field is required.
@@ -141,6 +154,10 @@ fn check_gaps(report: &StreamReport) -> Result<(), Misfit> {
     Ok(())
 }
 
+fn fits(text: &str, longest: usize) -> bool {
+    text.len() <= longest && is_printable(text)
+}
+
 /// Accepts visible text of any script on one line, emoji included. Refuses characters that could break a
 /// line, a log or the writing direction.
 /// Whether it is an id as the probe and W3C's trace context write it.
@@ -176,3 +193,44 @@ const UNSEEN: [RangeInclusive<char>; 9] = [
 /// Joins emoji, and letters of some scripts. The non-joiner keeps letters apart.
 const JOINER: char = '\u{200d}';
 const NON_JOINER: char = '\u{200c}';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Page;
+
+    #[test]
+    fn unfit_texts_of_the_app_are_dropped_and_no_others() {
+        let unfit = ["two\nlines", "zero\u{200b}width", "no\u{a0}break", &"x".repeat(129)];
+        for text in unfit {
+            let own = || Some(Cow::Owned(text.to_owned()));
+            let page = Some(Page { release: own(), ..Page::default() });
+            let id = "0".repeat(32);
+            let report = StreamReport {
+                use_case: own(),
+                provider: own(),
+                variant: own(),
+                page,
+                ..StreamReport::new(id)
+            };
+            assert!(report.check().is_err());
+            let mut dropped = report;
+            assert_eq!(dropped.drop_unfit_own_texts(), 4, "{text}");
+            assert_eq!(dropped.check(), Ok(()));
+        }
+        let mut fits =
+            StreamReport { use_case: Some("चैट 🦙".into()), ..StreamReport::new("0".repeat(32)) };
+        assert_eq!(fits.drop_unfit_own_texts(), 0);
+        assert!(fits.use_case.is_some());
+    }
+
+    #[test]
+    fn every_text_of_the_app_is_one_that_can_be_dropped() {
+        let own = |fields: &[Field]| {
+            let own = fields.iter().filter(|field| matches!(field.rule, Rule::OwnText(MAX_OWN_TEXT_BYTES)));
+            own.map(|field| field.name).collect::<Vec<_>>()
+        };
+        assert_eq!(own(StreamReport::FIELDS), ["use_case", "provider", "variant"]);
+        assert_eq!(own(Page::FIELDS), ["release"]);
+    }
+}

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_FACTS, MAX_TOKENS, Rule, fields};
+use crate::field::{MAX_BYTES, MAX_EVENTS, MAX_FACTS, MAX_OWN_TEXT_BYTES, MAX_TOKENS, Rule, fields};
 use crate::mark::MARKS;
 use crate::words::{LayerEnd, Observed, ServerStart, StreamKind};
 use crate::{Attributes, Defects, Histogram, Mark, NameShape, Outcome, PageLifecycle, ProbeOverhead};
@@ -57,7 +57,7 @@ fields! {
             site: Option<Cow<'static, str>> = 4, Rule::Collector,
                 "The collector sets it from the site key. The probe never sends it.";
             /// Purpose of the model in the app, which selects the targets. Absent: the site's default.
-            use_case: Option<Cow<'static, str>> = 5, Rule::Text(128),
+            use_case: Option<Cow<'static, str>> = 5, Rule::OwnText(MAX_OWN_TEXT_BYTES),
                 "The app sets it in `start()`. It selects the targets.";
             /// How much of the stream the probe could see.
             observed: Observed = 6, Rule::Word(Observed::WORDS, false),
@@ -69,7 +69,7 @@ fields! {
             dialect: Option<Cow<'static, str>> = 7, Rule::Text(128), "Wire format, recognised from content.";
             /// Who served it, by OpenTelemetry's `gen_ai.provider.name` where it has one. Absent unless
             /// the page said so, or the host or the content proves it.
-            provider: Option<Cow<'static, str>> = 8, Rule::Text(128),
+            provider: Option<Cow<'static, str>> = 8, Rule::OwnText(MAX_OWN_TEXT_BYTES),
                 "The app sets it, or the content proves it.";
             /// Model that the request named. Absent if its body could not be read or named none.
             model: Option<Cow<'static, str>> = 9, Rule::Name(NameShape::MODEL),
@@ -132,7 +132,7 @@ fields! {
             /// Moments that the app named by `probe.mark()`, at most eight, by the extension `marks`.
             marks: Vec<Mark> = 45, Rule::Marks, MARKS;
             /// Variant of an experiment, as the app named it.
-            variant: Option<Cow<'static, str>> = 46, Rule::Text(128), "The app sets it.";
+            variant: Option<Cow<'static, str>> = 46, Rule::OwnText(MAX_OWN_TEXT_BYTES), "The app sets it.";
             /// Facts that the app names, such as `{"plan":"pro"}`, with keys from the site's configuration.
             attributes: Attributes = 47, Rule::Attributes, ATTRIBUTES;
             /// Random number of the tab, by the extension `visits`. The collector replaces it by a keyed hash at once, and
@@ -303,7 +303,7 @@ fields! {
             visibility: Option<Cow<'static, str>> = 5, Rule::Text(128),
                 "Visibility of the page while the stream ran.";
             /// Release of the app, as the page named it.
-            release: Option<Cow<'static, str>> = 6, Rule::Text(128), "The app sets it in `start()`.";
+            release: Option<Cow<'static, str>> = 6, Rule::OwnText(MAX_OWN_TEXT_BYTES), "The app sets it in `start()`.";
             /// Path with ids replaced, such as `/chat/:id`.
             route: Option<Cow<'static, str>> = 7, Rule::Text(256), ROUTE;
         }

@@ -68,7 +68,7 @@ fn property(field: &Field) -> Value {
         Rule::Count(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
         Rule::Between(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Rule::Share => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
-        Rule::Text(longest) => json!({ "type": "string", "maxLength": longest }),
+        Rule::Text(longest) | Rule::OwnText(longest) => json!({ "type": "string", "maxLength": longest }),
         Rule::Name(shape) => json!({ "type": "string", "maxLength": shape.max_bytes() }),
         Rule::Word(words, _) => json!({ "type": "string", "enum": words }),
         Rule::Flag => json!({ "type": "boolean" }),

@@ -97,7 +97,12 @@ fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
             Rule::Milliseconds | Rule::Share => ColumnKind::Float,
             Rule::Count(_) | Rule::Between(..) => ColumnKind::Integer,
             Rule::Flag => ColumnKind::Flag,
-            Rule::Text(_) | Rule::Name(_) | Rule::Word(..) | Rule::Id | Rule::Collector => ColumnKind::Text,
+            Rule::Text(_)
+            | Rule::OwnText(_)
+            | Rule::Name(_)
+            | Rule::Word(..)
+            | Rule::Id
+            | Rule::Collector => ColumnKind::Text,
             Rule::Histogram | Rule::Defects | Rule::Marks | Rule::Attributes => ColumnKind::Json,
         };
         columns.push(Column { name, kind });

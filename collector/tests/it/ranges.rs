@@ -44,6 +44,7 @@ fn with(id: u128, field: &str, value: &Value) -> Value {
 struct Ingest {
     collector: TestCollector,
     sent: u128,
+    dropped: u64,
 }
 
 impl Ingest {
@@ -51,6 +52,12 @@ impl Ingest {
         self.sent += 1;
         let answer = self.collector.post(with(self.sent, field, value).to_string()).await;
         assert_eq!(answer.status, 204, "{field} = {value}: {}", answer.body);
+    }
+
+    /// Takes the report, and counts its field among the ignored ones.
+    async fn drops(&mut self, field: &str, value: &Value) {
+        self.takes(field, value).await;
+        self.dropped += 1;
     }
 
     async fn refuses(&mut self, field: &str, value: &Value) {
@@ -66,13 +73,21 @@ impl Ingest {
 
 #[tokio::test]
 async fn every_field_accepts_exactly_the_range_of_the_table() {
-    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
+    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0, dropped: 0 };
     let mut checked = 0;
     for (fields, may_be) in table() {
         // `refusals.rs` checks the fields that are lists, `attributes.rs` the attributes.
         let lists = ["defects", "marks", "attributes"];
         for field in fields.iter().filter(|field| !lists.contains(*field)) {
-            if let Some(longest) = may_be.strip_prefix("up to ") {
+            if let Some(longest) = may_be.strip_suffix(" bytes, others are dropped") {
+                let longest: usize = longest.strip_prefix("up to ").unwrap().parse().unwrap();
+                ingest.takes(field, &json!("x".repeat(longest))).await;
+                for other in
+                    ["x".repeat(longest + 1), "two\nlines".to_owned(), "zero\u{200b}width".to_owned()]
+                {
+                    ingest.drops(field, &json!(other)).await;
+                }
+            } else if let Some(longest) = may_be.strip_prefix("up to ") {
                 let longest: usize = longest.strip_suffix(" bytes").unwrap().parse().unwrap();
                 ingest.takes(field, &json!("x".repeat(longest))).await;
                 ingest.refuses(field, &json!("x".repeat(longest + 1))).await;
@@ -100,6 +115,8 @@ async fn every_field_accepts_exactly_the_range_of_the_table() {
         }
     }
     assert!(checked > 40, "only {checked} fields of the table were understood");
+    let ignored = json!({ "demo": ingest.dropped });
+    ingest.collector.until("/v1/accounting", |books| books["ignored_fields"] == ignored).await;
 }
 
 #[test]
@@ -144,7 +161,7 @@ async fn unknown_fields_are_counted_by_site_over_a_restart() {
 
 #[tokio::test]
 async fn every_report_of_a_recorded_stream_is_accepted() {
-    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0 };
+    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0, dropped: 0 };
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/streams");
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -41,6 +41,12 @@ const ATTRIBUTE_KEY = /^[a-z][a-z\d_]{0,31}$/;
 /** As the collector accepts it (`is_attribute_value` in `beacon`). */
 const ATTRIBUTE_VALUE = /^(?!(.*\d){9})[\w.-]{1,32}$/;
 
+/** As the collector accepts names (`is_printable` in `beacon`). */
+const VISIBLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} \u200c\u200d]*$/u;
+const UNSEEN =
+  /[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\u{e0100}-\u{e01ef}]/u;
+const MAX_NAME_BYTES = 128;
+
 /** Mistakes in the options of `start()`, or in the attributes of the tag. */
 export function mistakesInOptions(options, { isTag = false } = {}) {
   const shown = (name) => (isTag ? `data-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}` : `\`${name}\``);
@@ -75,7 +81,13 @@ function mistakesIn(options, known, shown) {
 function mistakesInValue(name, value, shown) {
   const quoted = (word) => `"${word}"`;
   switch (name) {
+    case "provider":
+    case "variant":
+    case "release":
+      return mistakesInName(value, shown);
     case "useCase": {
+      const unfit = mistakesInName(value, shown);
+      if (unfit.length) return unfit;
       const meant = suggestion(value, USE_CASES, quoted);
       return meant && !USE_CASES.includes(value) ? [`${shown} is "${value}", which has no default targets${meant}`] : [];
     }
@@ -90,6 +102,14 @@ function mistakesInValue(name, value, shown) {
     default:
       return [];
   }
+}
+
+/** The collector drops such a name. */
+function mistakesInName(value, shown) {
+  if (!VISIBLE.test(value) || UNSEEN.test(value))
+    return [`${shown} is dropped: it has a character that is not visible, such as a zero-width or no-break space`];
+  const bytes = new TextEncoder().encode(value).length;
+  return bytes > MAX_NAME_BYTES ? [`${shown} is dropped: it is longer than ${MAX_NAME_BYTES} bytes`] : [];
 }
 
 function mistakesInAttributes(value, shown) {

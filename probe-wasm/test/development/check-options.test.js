@@ -28,6 +28,8 @@ test("right options have no mistakes", () => {
   };
   assert.deepEqual(mistakesInOptions(all), []);
   assert.deepEqual(mistakesInOptions({ ...right, useCase: "translation", release: undefined }), []);
+  for (const provider of ["通义千问-max", "🦙 Llama", "👩\u200d👩\u200d👧", "हिन्दी", "می\u200cشود", "cafe\u0301", "a·b – c™", "❤\ufe0f"])
+    assert.deepEqual(mistakesInOptions({ ...right, provider }), []);
   const tag = { ...right, sampleRate: "0.5", respectSignals: "false", attributes: "plan=pro tier=gold", nscript: "lazyOnload" };
   assert.deepEqual(mistakesInOptions(tag, { isTag: true }), []);
   assert.deepEqual(mistakesInStreamOptions(undefined), []);
@@ -42,6 +44,10 @@ test("each mistake is one sentence", () => {
     [{ colour: "red" }, "`colour` is unknown"],
     [{ beforeSend: "report" }, "`beforeSend` is of the type string, but must be function"],
     [{ useCase: "codign" }, '`useCase` is "codign", which has no default targets: did you mean "coding"?'],
+    [{ useCase: "chat\u200b" }, "`useCase` is dropped: it has a character that is not visible, such as a zero-width or no-break space"],
+    [{ release: "2.8\u00a0rc" }, "`release` is dropped: it has a character that is not visible, such as a zero-width or no-break space"],
+    [{ provider: "filled\u3164" }, "`provider` is dropped: it has a character that is not visible, such as a zero-width or no-break space"],
+    [{ variant: "é".repeat(65) }, "`variant` is dropped: it is longer than 128 bytes"],
     [{ formats: "{text}" }, "`formats` is no JSON, and ignored"],
     [{ formats: [7] }, "`formats` has an element that is no object"],
     [{ formats: [{ url: "/a", end: "done" }] }, "`formats` has no `text`, so its streams have no TTFT"],
