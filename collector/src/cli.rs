@@ -11,6 +11,6 @@ pub(crate) mod mcp;
 pub(crate) mod notify_test;
 pub(crate) mod online_deletion;
 pub(crate) mod prometheus_rules;
-pub(crate) mod replay;
 pub(crate) mod repair;
+pub(crate) mod replay;
 mod report_line;

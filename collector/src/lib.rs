@@ -71,8 +71,8 @@ pub use cli::online_deletion::{
     DeletionRequests, DeletionResult, FinishedDeletion, OnlineDeleteError, RequestedDeletion, delete_online,
 };
 pub use cli::prometheus_rules::{NoRule, RulesFile, rules};
-pub use cli::replay::{ReplayError, Replayed, replay};
 pub use cli::repair::{RepairError, Repaired, repair};
+pub use cli::replay::{ReplayError, Replayed, replay};
 pub use config::engine::{Engine, EngineKind};
 pub use config::error::{ConfigError, Mistake, SourceLocation};
 pub use config::filters::Filters;
