@@ -1,25 +1,21 @@
 //! Replaces the random number of a tab by a keyed hash. The key lasts one day (UTC) and is then destroyed, so a hash leads
 //! neither to a tab nor to the hash of another day.
 
-mod shared;
+pub(crate) mod shared;
+mod upkeep;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ring::hmac::{self, HMAC_SHA256};
 use ring::rand::{SecureRandom, SystemRandom};
 use tracing::warn;
 
-use self::shared::Agreement;
-pub(crate) use self::shared::{SharedKeyError, SharedKeys};
-use crate::background_thread::Background;
 use crate::report::visit::VisitHash;
-use crate::time::{self, DAY_MS, day_of};
+use crate::time::day_of;
 
 /// The key of the day. A file has it too, so that a restart does not split visits; backups do not copy that file.
 pub(crate) struct VisitKey {
@@ -89,21 +85,6 @@ impl VisitKey {
         }
     }
 
-    /// Destroys each key at the end of its day. In a cluster, agrees on each key with the other collectors.
-    pub(crate) fn watch(self: &Arc<Self>, shared: Option<Box<dyn SharedKeys>>) -> io::Result<Background> {
-        let key = self.clone();
-        let longest_wait = if shared.is_some() { LONGEST_WAIT_IN_CLUSTER } else { LONGEST_WAIT };
-        let mut agreement = shared.map(Agreement::new);
-        Background::start("visit key", move |stopped| {
-            while waits(stopped, longest_wait, time::now_ms()) {
-                key.expire(time::now_ms());
-                if let Some(agreement) = &mut agreement {
-                    agreement.renew(&key, time::now_ms());
-                }
-            }
-        })
-    }
-
     fn lock(&self) -> MutexGuard<'_, Keys> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -158,26 +139,18 @@ fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Waits for the end of the day, and at most `longest`: clocks change. `false` if the collector stops.
-fn waits(stopped: &Receiver<()>, longest: Duration, now_ms: i64) -> bool {
-    let left = Duration::from_millis((DAY_MS - now_ms.rem_euclid(DAY_MS)).unsigned_abs());
-    stopped.recv_timeout(left.min(longest)) == Err(RecvTimeoutError::Timeout)
-}
-
 /// Name of the file in the data folder.
 const VISIT_KEY_FILE: &str = "visits.key";
 const KEY_BYTES: usize = 32;
 /// The day and the key.
 const FILE_BYTES: usize = 8 + KEY_BYTES;
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// Until it has asked the others, a collector hashes with a key of its own.
-const LONGEST_WAIT_IN_CLUSTER: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::time::DAY_MS;
 
     #[test]
     fn a_hash_lasts_over_a_restart_and_differs_by_site_and_day() {

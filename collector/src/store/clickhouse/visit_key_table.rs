@@ -6,7 +6,8 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::client::{ClickHouseError, Client, Params};
 use crate::config::ClickHouse;
-use crate::ingest::visit_key::{Secret, SharedKeyError, SharedKeys};
+use crate::ingest::visit_key::Secret;
+use crate::ingest::visit_key::shared::{SharedKeyError, SharedKeys};
 
 /// The table of keys, as one collector uses it.
 pub(crate) struct VisitKeyTable {
