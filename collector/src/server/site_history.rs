@@ -36,7 +36,8 @@ pub(super) fn start(reader: Arc<ReaderPool>, shares: Arc<FairShares>) -> Result<
 }
 
 fn set_limits(reader: &ReaderPool, shares: &FairShares, now_minute: i64) -> Result<(), StoreError> {
-    reader.run_here(|store| {
+    // In a cluster each collector has its own share of a site's traffic, and of the past.
+    reader.run_own_here(|store| {
         for (site, share) in shares {
             share.set_limit(limit(&busiest_hours(store, site, now_minute)?));
         }

@@ -86,12 +86,19 @@ impl ReaderPool {
         query: impl FnOnce(&Backend<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match &self.cluster {
-            None => {
-                let connection = open_within(self.memory, &self.file)?;
-                query(&Backend::File { connection: &connection, stream_index: &self.stream_index })
-            }
+            None => self.run_own_here(query),
             Some(tables) => query(&Backend::Cluster(tables)),
         }
+    }
+
+    /// Runs a query against this collector's own file on the calling thread, which may block. It takes no permit: the
+    /// caller limits its threads.
+    pub(crate) fn run_own_here<T>(
+        &self,
+        query: impl FnOnce(&Backend<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let connection = open_within(self.memory, &self.file)?;
+        query(&Backend::File { connection: &connection, stream_index: &self.stream_index })
     }
 
     /// Runs a query against this collector's own file.
