@@ -3,8 +3,8 @@
 use std::path::Path;
 
 fn main() {
-    for package in ["../www", "../probe-wasm"] {
-        let built = format!("{package}/dist");
+    for (package, folder) in [("../www", "dist"), ("../probe-wasm", "dist"), (".", "notices")] {
+        let built = format!("{package}/{folder}");
         // Cargo would run this each time for a folder that is not there.
         println!("cargo::rerun-if-changed={}", if Path::new(&built).is_dir() { &built } else { package });
     }

@@ -6,6 +6,7 @@ pub(crate) mod grafana;
 pub(crate) mod healthcheck;
 pub(crate) mod import;
 pub(crate) mod labels;
+pub(crate) mod licenses;
 mod lines;
 pub(crate) mod mcp;
 pub(crate) mod notify_test;

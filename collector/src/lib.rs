@@ -65,6 +65,7 @@ pub use cli::grafana::grafana;
 pub use cli::healthcheck::{HealthcheckError, healthcheck};
 pub use cli::import::{ImportError, Imported, import};
 pub use cli::labels::{LabelValue, LabelValueError, LabelsError, SiteLabels, labels};
+pub use cli::licenses::licenses;
 pub use cli::mcp::{AddressError, McpError, mcp};
 pub use cli::notify_test::test_notifications;
 pub use cli::online_deletion::{

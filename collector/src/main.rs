@@ -182,6 +182,8 @@ enum Command {
         #[arg(long)]
         data: Option<PathBuf>,
     },
+    /// Print the licence of this program, and the licences of all packages whose code is in it.
+    Licenses,
     /// Exit with 0 if a running collector is ready.
     Healthcheck {
         /// URL of the collector.
@@ -276,6 +278,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             print_json(&repaired)?;
             return Ok(if repaired.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(SOME_LOST) });
         }
+        Command::Licenses => write!(std::io::stdout(), "{}", collector::licenses())?,
         Command::Healthcheck { url, wait } => collector::healthcheck(&url, Duration::from_secs(wait))?,
         Command::Mcp { url, token, token_file } => {
             let token = token_file.as_deref().map(token_of_file).transpose()?.or(token);

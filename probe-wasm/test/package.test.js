@@ -26,7 +26,8 @@ after(() => rmSync(app, { recursive: true }));
 test("the package holds what apps load, and nothing else", () => {
   const files = execFileSync("tar", ["tzf", here("../dist/llm-rum.tgz")], { encoding: "utf8" });
   const names = ["llm-rum-all.wasm", "llm-rum-dev.js", "llm-rum-dev.mjs", "llm-rum-more.js", "llm-rum-more.mjs", "llm-rum-worker.mjs", "llm-rum.d.ts", "llm-rum.js", "llm-rum.mjs"];
-  const dist = [...names, "llm-rum.wasm", "more.d.ts", "stub.js"].map((name) => `dist/${name}`);
+  const licences = ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES.txt"];
+  const dist = [...licences, ...names, "llm-rum.wasm", "more.d.ts", "stub.js"].map((name) => `dist/${name}`);
   const expected = ["README.md", ...dist, "package.json"];
   assert.deepEqual(files.trim().split("\n").sort(), expected.map((name) => `package/${name}`));
 });

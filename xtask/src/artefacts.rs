@@ -10,7 +10,7 @@ use crate::paths::target_dir;
 use crate::profile::Profile;
 use crate::run::{output, run};
 use crate::stamp::{Built, Product};
-use crate::{probe, tools};
+use crate::{notices, probe, tools};
 
 /// Builds the release programs and everything that they embed.
 pub(crate) fn build(root: &Path) -> Result<()> {
@@ -25,7 +25,7 @@ pub(crate) fn embedded(root: &Path) -> Result<()> {
         page.install(root)?;
         page.build(root)?;
     }
-    Ok(())
+    notices::write(root, &notices::host()?)
 }
 
 /// The probe alone, for a release.
@@ -108,7 +108,7 @@ pub(crate) const PROBE: &str = "probe-wasm";
 const COMPRESS: &str = "xtask/compress.mjs";
 
 /// All that decides what the probe is: its crates, its JavaScript, and how xtask puts them together.
-const PROBE_INPUTS: [&str; 15] = [
+const PROBE_INPUTS: [&str; 19] = [
     PROBE,
     "probe-core/Cargo.toml",
     "probe-core/build.rs",
@@ -123,6 +123,10 @@ const PROBE_INPUTS: [&str; 15] = [
     "xtask/src/probe.rs",
     "xtask/src/probe",
     "xtask/src/profile.rs",
+    "xtask/src/notices.rs",
+    "LICENSE",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
     COMPRESS,
 ];
 

@@ -64,24 +64,21 @@ struct Target {
 
 /// On Linux the one that links statically, if it can be installed.
 fn target() -> Result<Target> {
-    let version = output(Command::new("rustc").arg("-vV"))?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc has a host")?;
+    let host = notices::host()?;
     let Some(start) = host.strip_suffix("-linux-gnu") else {
-        return Ok(Target {
-            name: host.to_owned(),
-            not_static: Some(format!("{host} has no static C library")),
-        });
+        return Ok(Target { not_static: Some(format!("{host} has no static C library")), name: host });
     };
     let name = format!("{start}-linux-musl");
     let installed = tools::rust_target(&name).and_then(|()| tools::programs(&[tools::MUSL_GCC]));
     Ok(match installed {
         Ok(()) => Target { name, not_static: None },
-        Err(error) => Target { name: host.to_owned(), not_static: Some(format!("{error:#}")) },
+        Err(error) => Target { name: host, not_static: Some(format!("{error:#}")) },
     })
 }
 
 /// Builds the release's program, in which no path of this machine is left.
 fn collector(root: &Path, target: &str) -> Result<PathBuf> {
+    notices::write(root, target)?;
     let cargo_home = cargo_home()?;
     let paths = [(root, "/llm-rum"), (&cargo_home, "/cargo")];
     let remapped = paths.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
@@ -111,7 +108,7 @@ fn fill(root: &Path, dist: &Path, target: &str, program: &Path) -> Result<()> {
     copy(&root.join(PROBE).join("dist/llm-rum.tgz"), &dist.join(package))?;
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
     copy(&Path::new(sysroot.trim()).join(STANDARD_LIBRARY), &dist.join("RUST-STANDARD-LIBRARY.html"))?;
-    fs::write(dist.join("THIRD-PARTY-NOTICES.txt"), notices::text(root, target)?)?;
+    fs::write(dist.join(notices::FILE), notices::text(root, target)?)?;
     fs::write(dist.join(SUMS), checksums(dist)?)?;
     for entry in fs::read_dir(dist)? {
         File::options().append(true).open(entry?.path())?.set_modified(SystemTime::UNIX_EPOCH + TIME)?;

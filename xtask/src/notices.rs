@@ -22,14 +22,44 @@ struct Package {
     folder: PathBuf,
 }
 
+/// Writes the notices to where the collector embeds them.
+pub(crate) fn write(root: &Path, target: &str) -> Result<()> {
+    let folder = root.join("collector/notices");
+    fs::create_dir_all(&folder)?;
+    let (file, text) = (folder.join(FILE), text(root, target)?);
+    // A newer file would compile the collector again.
+    if fs::read_to_string(&file).is_ok_and(|written| written == text) {
+        return Ok(());
+    }
+    Ok(fs::write(file, text)?)
+}
+
+/// The Rust target of this machine.
+pub(crate) fn host() -> Result<String> {
+    let version = output(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc has a host")?;
+    Ok(host.to_owned())
+}
+
+/// The notices of the npm package `llm-rum`.
+pub(crate) fn of_probe(root: &Path) -> Result<String> {
+    let mut packages = crates(root, &[("probe-wasm", WASM)])?;
+    packages.extend(npm_packages(&root.join("probe-wasm"))?);
+    all_of(&packages, "")
+}
+
 /// The notices of a release whose collector runs on the Rust target `target`.
 pub(crate) fn text(root: &Path, target: &str) -> Result<String> {
     let mut packages = crates(root, &[("collector", target), ("probe-wasm", WASM)])?;
     for folder in ["www", "probe-wasm"] {
         packages.extend(npm_packages(&root.join(folder))?);
     }
+    all_of(&packages, target)
+}
+
+fn all_of(packages: &BTreeSet<Package>, target: &str) -> Result<String> {
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for package in &packages {
+    for package in packages {
         for text in licence_texts(&package.folder)? {
             texts.entry(text).or_default().insert(package.full_name());
         }
@@ -37,28 +67,31 @@ pub(crate) fn text(root: &Path, target: &str) -> Result<String> {
     if target.ends_with("musl") {
         texts.entry(MUSL.trim().to_owned()).or_default().insert("musl libc".to_owned());
     }
-    Ok(written(&packages, &texts))
+    Ok(written(packages, &texts))
 }
 
 /// The crates that the code of `programs` comes from, each compiled for its target, without the workspace's own.
 fn crates(root: &Path, programs: &[(&str, &str)]) -> Result<BTreeSet<Package>> {
-    let metadata = ["metadata", "--locked", "--format-version", "1"];
-    let metadata = output(Command::new("cargo").current_dir(root).args(metadata))?;
-    let metadata: Value = serde_json::from_str(&metadata)?;
-    let known = metadata["packages"].as_array().context("cargo metadata has packages")?;
-    let mut linked = BTreeSet::new();
+    let mut all = BTreeSet::new();
     for (program, target) in programs {
+        // Crates of other platforms need not be there.
+        let metadata = ["metadata", "--locked", "--format-version", "1", "--filter-platform", target];
+        let metadata = output(Command::new("cargo").current_dir(root).args(metadata))?;
+        let metadata: Value = serde_json::from_str(&metadata)?;
+        let known = metadata["packages"].as_array().context("cargo metadata has packages")?;
         let tree =
             ["tree", "--locked", "--prefix", "none", "--format", "{p}", "--edges", "normal,no-proc-macro"];
         let mut tree_command = Command::new("cargo");
         tree_command.current_dir(root).args(tree).args(["--package", program, "--target", target]);
-        linked.extend(output(&mut tree_command)?.lines().filter_map(name_and_version));
+        let linked: BTreeSet<_> = output(&mut tree_command)?.lines().filter_map(name_and_version).collect();
+        for package in known.iter().filter(|package| !package["source"].is_null()) {
+            let package = crate_of(package).context("a package of cargo metadata")?;
+            if linked.contains(&(package.name.clone(), package.version.clone())) {
+                all.insert(package);
+            }
+        }
     }
-    let is_linked = |package: &Package| linked.contains(&(package.name.clone(), package.version.clone()));
-    let foreign = known.iter().filter(|package| !package["source"].is_null());
-    let packages = foreign.map(|package| crate_of(package).context("a package of cargo metadata"));
-    let packages = packages.collect::<Result<BTreeSet<_>>>()?;
-    Ok(packages.into_iter().filter(is_linked).collect())
+    Ok(all)
 }
 
 /// Of a line such as `serde v1.0.229 (*)`.
@@ -143,6 +176,12 @@ impl Package {
         format!("{} {}", self.name, self.version)
     }
 }
+
+/// Name of the file with the notices.
+pub(crate) const FILE: &str = "THIRD-PARTY-NOTICES.txt";
+
+/// The licence of the project.
+pub(crate) const OWN: [&str; 3] = ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT"];
 
 const WASM: &str = "wasm32-unknown-unknown";
 

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
+use crate::notices;
 use crate::paths::{cargo_home, target_dir};
 use crate::profile::Profile;
 use crate::run::{output, run};
@@ -38,6 +39,10 @@ pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
     for types in ["llm-rum.d.ts", "more.d.ts"] {
         fs::copy(package.join(types), dist.join(types))?;
     }
+    for licence in notices::OWN {
+        fs::copy(root.join(licence), dist.join(licence))?;
+    }
+    fs::write(dist.join(notices::FILE), notices::of_probe(root)?)?;
     pack(&package, &made, &dist)?;
     run(Command::new("node").current_dir(&package).arg(root.join("xtask/compress.mjs")).arg(&dist))
 }
