@@ -12,6 +12,7 @@ mod bench;
 mod checks;
 mod conformance;
 mod demo;
+mod dependencies;
 mod dist;
 mod fuzz;
 mod language;

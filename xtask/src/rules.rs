@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use clap::Args;
 
+use crate::dependencies;
 use crate::language::{self, markdown, requirements};
 use crate::structure;
 
@@ -24,13 +25,14 @@ struct Rule {
 }
 
 /// The one list of what `cargo xtask check` fails on.
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     Rule { name: "import-cycles", is_enabled: true, violations: structure::cycles },
     Rule { name: "layers", is_enabled: true, violations: structure::upward_imports },
     Rule { name: "test-names", is_enabled: true, violations: language::long_test_names },
     Rule { name: "retired-words", is_enabled: true, violations: language::retired_words },
     Rule { name: "wide-lines", is_enabled: true, violations: markdown::wide_lines },
     Rule { name: "links", is_enabled: true, violations: markdown::broken_links },
+    Rule { name: "dependencies", is_enabled: true, violations: dependencies::violations },
     Rule { name: "named-tests", is_enabled: true, violations: requirements::missing_tests },
 ];
 
