@@ -116,7 +116,7 @@ fn run(root: &Path, options: &Options, history: Option<History>, dashboard: Dash
 }
 
 /// Builds what the servers need. What is there already, from the same sources, is not built again.
-fn build(root: &Path, steps: &mut Steps) -> Result<()> {
+pub(crate) fn build(root: &Path, steps: &mut Steps) -> Result<()> {
     steps.step("Rust target for WebAssembly", tools::wasm_target)?;
     steps.step("npm packages", || {
         tools::npm_packages(&root.join(PROBE))?;
@@ -141,11 +141,11 @@ impl History {
 }
 
 /// A collector and a demo site that reports to it; both end with this value.
-struct Pair {
+pub(crate) struct Pair {
     collector: Guard,
     demo: Guard,
     /// Where the collector and its dashboard answer.
-    collector_url: String,
+    pub(crate) collector_url: String,
     /// Where the demo site answers.
     demo_url: String,
 }
@@ -171,6 +171,16 @@ impl Pair {
         Ok(Self { collector, demo, collector_url, demo_url })
     }
 
+    /// On free ports, with nothing stored.
+    pub(crate) fn start_empty(root: &Path, data: &Path) -> Result<Self> {
+        let options = Options { port: 0, demo_port: 0, no_traffic: true, upstream: None, verbose: false };
+        Self::start(root, data, &options, None)
+    }
+
+    pub(crate) fn collector_pid(&self) -> u32 {
+        self.collector.0.id()
+    }
+
     /// How either server ended, if one has.
     fn ended(&mut self) -> Result<Option<ExitStatus>> {
         match self.collector.0.try_wait()? {
@@ -189,10 +199,16 @@ impl Pair {
 
     /// Starts to send real streams through the demo site, as many per minute as the history has.
     fn traffic(&self, root: &Path) -> Result<Guard> {
+        let mut client = self.traffic_command(root, 57_600, 86_400);
+        Ok(Guard(client.stderr(Stdio::null()).spawn().context("cannot start the traffic")?))
+    }
+
+    /// The command that sends `streams` real streams through the demo site, spread over some seconds.
+    pub(crate) fn traffic_command(&self, root: &Path, streams: u64, seconds: u64) -> Command {
         let mut client = program(root, "demo-site");
         client.args(["traffic", "--demo", &self.demo_url, "--collector", &self.collector_url]);
-        client.args(["--streams", "57600", "--over", "86400"]).stderr(Stdio::null());
-        Ok(Guard(client.spawn().context("cannot start the traffic")?))
+        client.args(["--streams", &streams.to_string(), "--over", &seconds.to_string()]);
+        client
     }
 }
 

@@ -24,6 +24,7 @@ mod rules;
 mod run;
 mod screenshots;
 mod size;
+mod soak;
 mod sources;
 mod stamp;
 mod steps;
@@ -64,6 +65,8 @@ enum Command {
     },
     /// Run a benchmark.
     Bench(bench::Options),
+    /// Run a collector under steady traffic, an hour by default, and draw its memory, disk and descriptors.
+    Soak(soak::Options),
     /// Fuzz the parsers of foreign input. Installs nightly Rust and cargo-fuzz.
     Fuzz(fuzz::Options),
     /// Run the conformance suite in three browsers and print a table of its checks.
@@ -103,6 +106,7 @@ fn run_command(command: Command) -> Result<()> {
             size::print(&root, json)
         }
         Command::Bench(options) => bench::run_named(&root, &options),
+        Command::Soak(options) => soak::run(&root, &options),
         Command::Fuzz(options) => fuzz::run_targets(&root, &options),
         Command::Conformance(options) => conformance::print(&root, &options),
         Command::Rules(options) => rules::print(&root, &options),
