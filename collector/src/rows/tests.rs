@@ -222,6 +222,7 @@ proptest! {
         let at = at.index(bytes.len() - with.len());
         bytes[at..at + with.len()].copy_from_slice(&with);
         fs::write(&file, bytes).unwrap();
-        let _either = read(&file);
+        // A changed value may be read as another one.
+        let _either = each_row(&[(file, All)], &FieldsRead::All, |_| Ok::<_, ParquetError>(()));
     }
 }
