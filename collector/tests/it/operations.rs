@@ -1,5 +1,5 @@
-//! `docs/operations.md` as a new operator follows it: the commands of its text, one after the other, on a
-//! machine whose folders lie below another, with a `systemctl` that does what the unit says.
+//! `docs/operations.md` and `docs/backup.md` as a new operator follows them: the commands of their text, one after the
+//! other, on a machine whose folders lie below another, with a `systemctl` that does what the unit says.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -132,7 +132,8 @@ fn repository() -> PathBuf {
 
 /// All that stands between ```` ```sh ```` and ```` ``` ```` in a section.
 fn commands(section: &str) -> String {
-    let text = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
+    let page = |name| fs::read_to_string(repository().join("docs").join(name)).unwrap();
+    let text = page("operations.md") + &page("backup.md");
     let (_, rest) = text.split_once(&format!("\n## {section}\n")).expect("the text has this section");
     let section = rest.split("\n## ").next().unwrap_or_default();
     let blocks = section.split("```sh\n").skip(1).filter_map(|block| block.split("```").next());
