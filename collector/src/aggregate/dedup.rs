@@ -240,6 +240,19 @@ impl StreamRegistry {
         }
     }
 
+    /// Notes waits that a query has read from reports: a start restores the streams without them.
+    pub(crate) fn note_waits(&mut self, read: impl IntoIterator<Item = (SeqNo, RoughWait)>) {
+        for (seq, wait) in read {
+            let stream = self.index(seq).and_then(|index| self.revisions.get_mut(index));
+            // A stream that was counted again meanwhile has its own.
+            if let Some(counted) = stream.and_then(|stream| stream.finalized.as_mut())
+                && counted.wait == RoughWait::UNKNOWN
+            {
+                counted.wait = wait;
+            }
+        }
+    }
+
     fn close(&mut self, id: StreamId) {
         let Some(OpenStream { sender, .. }) = self.open_streams.remove(&id) else { return };
         if let Entry::Occupied(mut open) = self.open_of_sender.entry(sender) {

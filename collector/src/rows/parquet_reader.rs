@@ -151,6 +151,8 @@ impl Group {
     ) -> Result<(), E> {
         let (layout, columns, received) = (&*self.layout, &mut self.columns, selection.received_ms());
         let (deciding, others) = layout.fields.split_at(layout.deciding);
+        // Rows since the last selected one, whose other cells are passed over together.
+        let mut passed = 0;
         for _ in 0..self.rows {
             let mut report = StreamReport::default();
             let received_ms = columns[layout.received_at].integer()?;
@@ -174,12 +176,14 @@ impl Group {
                 && selection.has_report(&report)
             {
                 for field in others {
+                    columns[field.column].pass(passed);
                     field.set(&mut report, columns)?;
                 }
+                passed = 0;
                 let judgement = judgement.ok_or_else(damaged)?;
                 each(StoredRow { report: &report, received_ms, series, judgement, visit, country })?;
             } else {
-                others.iter().for_each(|field| _ = columns[field.column].next());
+                passed += 1;
             }
         }
         Ok(())
@@ -362,6 +366,13 @@ impl ColumnCells {
             Some(StoredCell::Integer(value)) => Ok(value),
             _ => Err(damaged()),
         }
+    }
+
+    /// Passes over the cells of the next rows.
+    fn pass(&mut self, rows: usize) {
+        let levels = self.levels.get(self.next_row..self.next_row + rows).unwrap_or_default();
+        self.next_value += levels.iter().filter(|level| **level == 1).count();
+        self.next_row += rows;
     }
 
     /// The cell of the next row. `None` if it is absent.

@@ -15,6 +15,7 @@ use super::row_files::ListedRowFile;
 use super::{row_files, samples};
 use crate::aggregate::dedup::{Finalized, SeqNo, Stream, StreamRegistry};
 use crate::aggregate::dimension::UNKNOWN;
+use crate::aggregate::rough_wait::RoughWait;
 use crate::aggregate::series::{Series, SeriesId};
 use crate::journal::record::Record;
 use crate::journal::segments::Segments;
@@ -227,8 +228,9 @@ impl StreamIndex {
         let held = self.segments.hold();
         let (found, in_memory) = {
             let streams = self.streams();
-            let found = streams.from(0).map(|(_, stream)| stream).filter(|stream| is_asked(stream));
-            (found.copied().collect::<Vec<_>>(), (streams.first(), streams.complete_since_ms()))
+            let found = streams.from(0).filter(|(_, stream)| is_asked(stream));
+            let found = found.map(|(seq, stream)| (seq, *stream));
+            (found.collect::<Vec<_>>(), (streams.first(), streams.complete_since_ms()))
         };
         // A file that the table has by now, and whose streams were still in memory a moment ago, is not among them.
         let covering = row_files::covering(connection, &self.data, minutes, in_memory, most_in_files)?;
@@ -246,9 +248,14 @@ impl StreamIndex {
             }
             Ok::<_, StoreError>(())
         })?;
-        for stream in found {
+        let mut waits = Vec::new();
+        for (seq, stream) in found {
             // The disk may have lost the report.
             let Some(record) = self.segments.held_record(&held, stream.at)? else { continue };
+            if ttft_ms.is_some() && stream.finalized.is_some_and(|counted| counted.wait == RoughWait::UNKNOWN)
+            {
+                waits.push((seq, RoughWait::of(&record.report)));
+            }
             if filter.selects_report(&record.report)
                 && waited_within(&record.report, ttft_ms)
                 && let Some(series) = known.get(connection, stream.series)?
@@ -257,6 +264,9 @@ impl StreamIndex {
                 let (report, received_ms, visit) = (&record.report, stream.received_ms, record.visit);
                 each(&KeptStream { series, report, received_ms, judgement, visit });
             }
+        }
+        if !waits.is_empty() {
+            self.streams.write().unwrap_or_else(PoisonError::into_inner).note_waits(waits);
         }
         Ok(())
     }
