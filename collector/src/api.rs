@@ -1,77 +1,15 @@
-//! The query API `/v1`, which is also the dashboard's only source: one file per route. The contract:
-//! `docs/query-api.md`.
+//! The query API `/v1`, which is also the dashboard's only source. The contract: `docs/query-api.md`.
+//!
+//! A request is read by `request`, answered by a file of `routes`, and made of the parts in `answer`.
 
-mod abandonment;
-mod around_p95;
-mod attacks;
-mod breakdown;
-mod compare;
-mod csv;
-mod difference;
-mod engines;
+pub(crate) mod answer;
 mod error;
-mod explain;
-pub(crate) mod health;
-mod heatmap;
-mod histogram;
-mod in_flight;
-mod ingest_accounting;
-mod integrity;
-mod kept_streams;
-mod live;
 pub(crate) mod live_feed;
-mod marker_post;
 pub(crate) mod marker_rates;
-mod markers;
 mod openapi;
-mod params;
-mod percentiles;
-mod phase_name;
-mod phases;
-mod quantile_values;
-mod query_string;
-mod range;
-pub(crate) mod ratio;
-mod refusals;
-mod releases;
-mod schema;
-mod server_layers;
-mod session;
-mod slo;
+pub(crate) mod request;
+pub(crate) mod routes;
 pub(crate) mod state;
-mod stream_export;
-pub(crate) mod stream_stats;
-mod streams;
-mod summary;
-mod targets_in_view;
-mod throughput;
-mod timeseries;
-mod unread_output;
-mod use_case_status;
-mod visits;
 
-pub(crate) use abandonment::abandonment;
-pub(crate) use breakdown::breakdown;
-pub(crate) use compare::compare;
-pub(crate) use engines::engines;
-pub(crate) use explain::explain;
-pub(crate) use heatmap::heatmap;
-pub(crate) use histogram::histogram;
-pub(crate) use ingest_accounting::accounting;
-pub(crate) use integrity::integrity;
-pub(crate) use live::live;
-pub(crate) use marker_post::{delete_marker, post_marker};
-pub(crate) use markers::markers;
 pub use openapi::document as openapi_document;
 pub(crate) use openapi::openapi;
-pub(crate) use phases::phases;
-pub(crate) use refusals::refusals;
-pub(crate) use releases::releases;
-pub(crate) use server_layers::server_layers;
-pub(crate) use session::{session, sign_in, sign_out};
-pub(crate) use slo::{alerts, slo};
-pub(crate) use stream_export::{streams_ndjson, streams_parquet};
-pub(crate) use streams::{stream, streams};
-pub(crate) use summary::summary;
-pub(crate) use timeseries::timeseries;
-pub(crate) use visits::visits;

@@ -24,7 +24,7 @@ impl MarkerRates {
     }
 
     /// Charges one change of the token with this name.
-    pub(super) fn take(&self, token: Option<&str>, now: Duration) -> Result<(), ApiError> {
+    pub(crate) fn take(&self, token: Option<&str>, now: Duration) -> Result<(), ApiError> {
         let limit = token.and_then(|name| self.by_token.get(name)).unwrap_or(&self.without_token);
         limit.take(now).map_err(|RetryAfter(wait)| {
             let message =

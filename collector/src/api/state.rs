@@ -44,14 +44,14 @@ pub(crate) const MOST_SCRAPES: usize = 4;
 
 impl ApiState {
     /// The alerts and budgets of every use case of the sites that the filter selects, now.
-    pub(super) fn firing(&self, store: &Backend<'_>, filter: &Filter) -> Result<GroupStates, StoreError> {
+    pub(crate) fn firing(&self, store: &Backend<'_>, filter: &Filter) -> Result<GroupStates, StoreError> {
         let all = self.alerts.get(store, &self.config, self.minutes_from.get(), time::now_ms())?;
         let selected = all.iter().filter(|([site, _], _)| filter.selects_site(site));
         Ok(selected.map(|(group, state)| (group.clone(), state.clone())).collect())
     }
 
     /// First time with one-minute windows; earlier times have hourly windows only.
-    pub(super) fn minutes_from_ms(&self, now_ms: i64) -> i64 {
+    pub(crate) fn minutes_from_ms(&self, now_ms: i64) -> i64 {
         let kept_ms = i64::from(self.config.store.windows_hours) * HOUR_MS;
         (now_ms - kept_ms).max(self.minutes_from.get() * MINUTE_MS)
     }

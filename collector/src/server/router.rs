@@ -11,7 +11,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
-use crate::api::{self, health};
+use crate::api::openapi;
+use crate::api::routes::{self, health};
 use crate::export::prometheus;
 use crate::http::error::{ApiError, Reason};
 use crate::http::not_modified::not_modified;
@@ -22,38 +23,38 @@ use crate::server::state::AppState;
 /// The router with all routes.
 pub fn app(state: AppState) -> Router {
     let data = Router::new()
-        .route("/v1/summary", get(api::summary))
-        .route("/v1/timeseries", get(api::timeseries))
-        .route("/v1/histogram", get(api::histogram))
-        .route("/v1/heatmap", get(api::heatmap))
-        .route("/v1/breakdown", get(api::breakdown))
-        .route("/v1/compare", get(api::compare))
-        .route("/v1/explain", get(api::explain))
-        .route("/v1/phases", get(api::phases))
-        .route("/v1/engines", get(api::engines))
-        .route("/v1/releases", get(api::releases))
-        .route("/v1/markers", get(api::markers))
-        .route("/v1/integrity", get(api::integrity))
-        .route("/v1/abandonment", get(api::abandonment))
-        .route("/v1/visits", get(api::visits))
-        .route("/v1/server-layers", get(api::server_layers))
-        .route("/v1/slo", get(api::slo))
-        .route("/v1/alerts", get(api::alerts))
-        .route("/v1/streams", get(api::streams))
-        .route("/v1/streams/{id}", get(api::stream))
-        .route("/v1/streams.ndjson", get(api::streams_ndjson))
-        .route("/v1/streams.parquet", get(api::streams_parquet))
-        .route("/v1/accounting", get(api::accounting))
-        .route("/v1/refusals", get(api::refusals))
-        .route("/v1/live", get(api::live))
+        .route("/v1/summary", get(routes::summary))
+        .route("/v1/timeseries", get(routes::timeseries))
+        .route("/v1/histogram", get(routes::histogram))
+        .route("/v1/heatmap", get(routes::heatmap))
+        .route("/v1/breakdown", get(routes::breakdown))
+        .route("/v1/compare", get(routes::compare))
+        .route("/v1/explain", get(routes::explain))
+        .route("/v1/phases", get(routes::phases))
+        .route("/v1/engines", get(routes::engines))
+        .route("/v1/releases", get(routes::releases))
+        .route("/v1/markers", get(routes::markers))
+        .route("/v1/integrity", get(routes::integrity))
+        .route("/v1/abandonment", get(routes::abandonment))
+        .route("/v1/visits", get(routes::visits))
+        .route("/v1/server-layers", get(routes::server_layers))
+        .route("/v1/slo", get(routes::slo))
+        .route("/v1/alerts", get(routes::alerts))
+        .route("/v1/streams", get(routes::streams))
+        .route("/v1/streams/{id}", get(routes::stream))
+        .route("/v1/streams.ndjson", get(routes::streams_ndjson))
+        .route("/v1/streams.parquet", get(routes::streams_parquet))
+        .route("/v1/accounting", get(routes::accounting))
+        .route("/v1/refusals", get(routes::refusals))
+        .route("/v1/live", get(routes::live))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn(not_modified))
         .layer(compressed())
         .layer(from_fn_with_state(state.clone(), auth::read));
     // `GET` of the first path has its own access, above.
     let marker_changes = Router::new()
-        .route("/v1/markers", post(api::post_marker))
-        .route("/v1/markers/{id}", delete(api::delete_marker))
+        .route("/v1/markers", post(routes::post_marker))
+        .route("/v1/markers/{id}", delete(routes::delete_marker))
         .layer(from_fn_with_state(state.clone(), auth::markers));
     let server_timings = Router::new()
         .route("/v1/server-timings", post(server_timings::own))
@@ -66,12 +67,12 @@ pub fn app(state: AppState) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::metrics));
     let session = Router::new()
-        .route("/v1/session", get(api::session).post(api::sign_in).delete(api::sign_out))
+        .route("/v1/session", get(routes::session).post(routes::sign_in).delete(routes::sign_out))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), auth::private));
     let open = Router::new()
         .route(handler::PATH, any(handler::beacons))
-        .route("/openapi.json", get(api::openapi))
+        .route("/openapi.json", get(openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/llm-rum.js", get(probe_files::latest))
