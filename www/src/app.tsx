@@ -3,30 +3,30 @@ import type { ComponentChildren } from "preact";
 
 import { Histogram } from "./charts/histogram";
 import { AbandonmentPanel } from "./panels/abandonment";
-import { Banner } from "./panels/banner";
+import { Banner } from "./panels/header/banner";
 import { Breakdown } from "./panels/breakdown";
-import { Budgets } from "./panels/budgets";
+import { Budgets } from "./panels/overview/budgets";
 import { Compare } from "./panels/compare";
-import { Empty } from "./panels/empty";
+import { Empty } from "./panels/overview/empty";
 import { Engines } from "./panels/engines";
-import { Explain } from "./panels/explain";
-import { Header } from "./panels/header";
-import { Help } from "./panels/help";
+import { Explain } from "./panels/overview/explain";
+import { Header } from "./panels/header/header";
+import { Help } from "./panels/header/help";
 import { InFlight } from "./panels/in-flight";
-import { IngestAccounting } from "./panels/ingest-accounting";
-import { LiveStrip } from "./panels/live-strip";
-import { Login } from "./panels/login";
+import { IngestAccounting } from "./panels/overview/ingest-accounting";
+import { LiveStrip } from "./panels/overview/live-strip";
+import { Login } from "./panels/header/login";
 import { OutcomesAndDefects } from "./panels/outcomes";
 import { OutputSpeed } from "./panels/output-speed";
 import { Phases } from "./panels/phases";
 import { Periods } from "./panels/periods";
 import { Releases } from "./panels/releases";
 import { Streams } from "./panels/streams";
-import { Tiles } from "./panels/tiles";
+import { Tiles } from "./panels/overview/tiles";
 import { Throughput } from "./panels/throughput";
-import { TtftChart } from "./panels/ttft-chart";
-import { UseCases } from "./panels/use-cases";
-import { Verdict } from "./panels/verdict";
+import { TtftChart } from "./panels/overview/ttft-chart";
+import { UseCases } from "./panels/overview/use-cases";
+import { Verdict } from "./panels/overview/verdict";
 import {
   accounting,
   budgets,

@@ -4,7 +4,7 @@ import { render } from "preact";
 
 import { App } from "./app";
 import { markers, markersOf } from "./charts/markers";
-import { startShortcuts } from "./panels/shortcuts";
+import { startShortcuts } from "./panels/header/shortcuts";
 import { startFeed } from "./polling/feed";
 import { duration, isKnown } from "./format";
 import { leadMetric } from "./metric";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { Accounting } from "../src/api/api-types";
-import { accountingSummary, accountingTables, accountingWarnings } from "../src/panels/accounting-summary";
+import { accountingSummary, accountingTables, accountingWarnings } from "../src/panels/overview/accounting-summary";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 

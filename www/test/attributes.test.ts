@@ -26,7 +26,7 @@ it("the menu lists attributes after the other dimensions", async () => {
 /** Values of the options of a menu over sites with these keys. */
 async function options(keys: string[], value: Dimension) {
   const { dashboardData } = await import("../src/state");
-  const { DimensionSelect } = await import("../src/panels/dimension-select");
+  const { DimensionSelect } = await import("../src/panels/header/dimension-select");
   type Data = NonNullable<typeof dashboardData.value>;
   dashboardData.value = { summary: { attributes: keys } } as Data;
   const label = DimensionSelect({ label: "By", value, onChoose: () => undefined }) as Parent;

@@ -11,7 +11,7 @@ import {
   statusOf,
   windowText,
   type UseCaseBudget,
-} from "../src/panels/error-budget";
+} from "../src/panels/overview/error-budget";
 
 const DAY = 86_400_000;
 const TO = 40 * DAY;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { Explanation, Finding } from "../src/api/schemas";
-import { clearFinding, explanationCaption, timeText, valuesText } from "../src/panels/explain-text";
+import { clearFinding, explanationCaption, timeText, valuesText } from "../src/panels/overview/explain-text";
 import { timeZone } from "../src/time-zone";
 
 const AT = Date.UTC(2026, 10, 27, 22, 26);

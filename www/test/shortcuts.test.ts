@@ -27,7 +27,7 @@ afterEach(() => {
 
 /** The dashboard with two streams in the list. */
 async function opened() {
-  const [shortcuts, state] = [await import("../src/panels/shortcuts"), await import("../src/state")];
+  const [shortcuts, state] = [await import("../src/panels/header/shortcuts"), await import("../src/state")];
   vi.stubGlobal("addEventListener", (_: string, listen: (event: object) => void) => {
     press = (key, change = {}) => {
       const preventDefault = vi.fn();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Visits } from "../src/api/schemas";
-import { badVisitsText } from "../src/panels/visit-text";
+import { badVisitsText } from "../src/panels/overview/visit-text";
 
 const VISITS: Visits = { from: 0, to: 1, streams: 3, visits: 1203, with_bad_stream: 49, share: 49 / 1203 };
 

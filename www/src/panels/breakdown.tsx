@@ -26,7 +26,7 @@ import { isOfWindows } from "../filters";
 import { MIN_SAMPLES } from "../metric";
 import { setFilter, setGroupBy, setShowsAllGroups } from "../state";
 import { Term } from "../ui/term";
-import { DimensionSelect } from "./dimension-select";
+import { DimensionSelect } from "./header/dimension-select";
 
 type Column = "streams" | "p50_ms" | "p95_ms" | "errors" | "excess_share";
 

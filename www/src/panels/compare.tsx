@@ -13,7 +13,7 @@ import { columnDuration, count, duration, humanize, percent, plural, sourceLabel
 import { MIN_SAMPLES } from "../metric";
 import { comparedSide, serverLayers } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import { DOCS } from "./menu";
+import { DOCS } from "./header/menu";
 import { reasonsOf, sidesOf } from "./server-layers";
 
 type Percentile = "p50" | "p95";

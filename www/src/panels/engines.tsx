@@ -7,7 +7,7 @@ import { TimeFigure } from "../charts/time-figure";
 import { configuredPercent, count, percent, timeOfDay } from "../format";
 import { engines } from "../state";
 import { CACHE_LINES, cachePoints, REQUEST_LINES } from "./engine-lines";
-import { DOCS } from "./menu";
+import { DOCS } from "./header/menu";
 
 const TITLE = "Inference engines";
 

@@ -1,9 +1,9 @@
 /** Dialog with the keyboard shortcuts and all terms. */
 import { useEffect, useRef } from "preact/hooks";
 
-import { GLOSSARY } from "../api/glossary";
-import { METRIC_LABELS, METRICS } from "../api/metrics";
-import { Icon } from "../ui/icon";
+import { GLOSSARY } from "../../api/glossary";
+import { METRIC_LABELS, METRICS } from "../../api/metrics";
+import { Icon } from "../../ui/icon";
 import { hasShortcuts, isHelpOpen, setShortcuts, SHORTCUTS } from "./shortcuts";
 
 export function Help() {

@@ -1,6 +1,6 @@
 /** The share of visits with a bad stream, as text. */
-import type { Visits } from "../api/schemas";
-import { count, percent, timeOfDay, isKnown } from "../format";
+import type { Visits } from "../../api/schemas";
+import { count, percent, timeOfDay, isKnown } from "../../format";
 
 /** `null` without visits. */
 export function badVisitsText({ visits, share, kept_since_ms: since }: Visits): string | null {

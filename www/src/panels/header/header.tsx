@@ -1,9 +1,9 @@
 /** Header: name, time range, filters, refresh, link, time zone, theme and menu. */
-import { timeOfDay } from "../format";
-import { REFRESH_MS } from "../polling/feed";
-import { busy, dashboardData, paused, screen } from "../state";
-import { nextTheme, theme } from "../theme";
-import { Icon } from "../ui/icon";
+import { timeOfDay } from "../../format";
+import { REFRESH_MS } from "../../polling/feed";
+import { busy, dashboardData, paused, screen } from "../../state";
+import { nextTheme, theme } from "../../theme";
+import { Icon } from "../../ui/icon";
 import { CopyLink } from "./copy-link";
 import { FilterBar } from "./filter-bar";
 import { Menu } from "./menu";

@@ -1,10 +1,10 @@
 /** Time range of the screen: presets, or fixed times with a zoom. */
 import { useState } from "preact/hooks";
 
-import { fixedRange, isFixed, RANGES, zoomedOut, type FixedRange, type RangePreset } from "../api/range";
-import { setRange, shownTimes, view } from "../state";
-import { inputValue, parseInput, timeZone } from "../time-zone";
-import { SegmentedControl } from "../ui/segmented-control";
+import { fixedRange, isFixed, RANGES, zoomedOut, type FixedRange, type RangePreset } from "../../api/range";
+import { setRange, shownTimes, view } from "../../state";
+import { inputValue, parseInput, timeZone } from "../../time-zone";
+import { SegmentedControl } from "../../ui/segmented-control";
 
 const CUSTOM = "custom";
 const OPTIONS = [

@@ -1,10 +1,10 @@
 /** Button that copies a link to the screen with fixed times, which shows the same whenever it is opened. */
 import { useState } from "preact/hooks";
 
-import { isFixed } from "../api/range";
-import { shownTimes, view } from "../state";
-import { Icon } from "../ui/icon";
-import { writeView } from "../url";
+import { isFixed } from "../../api/range";
+import { shownTimes, view } from "../../state";
+import { Icon } from "../../ui/icon";
+import { writeView } from "../../url";
 
 const COPY = "Copy link";
 

@@ -1,10 +1,10 @@
 /** Footer with the ingest accounting: a summary, the tables behind it, and warnings. */
-import type { Accounting } from "../api/api-types";
-import type { AsyncResult } from "../api/async-result";
-import { count } from "../format";
-import { accounting, session } from "../state";
-import { probeOverheadSummary } from "../stream/probe-overhead";
-import { Icon } from "../ui/icon";
+import type { Accounting } from "../../api/api-types";
+import type { AsyncResult } from "../../api/async-result";
+import { count } from "../../format";
+import { accounting, session } from "../../state";
+import { probeOverheadSummary } from "../../stream/probe-overhead";
+import { Icon } from "../../ui/icon";
 import {
   accountingSummary,
   accountingTables,

@@ -1,14 +1,14 @@
 /** Releases and posted markers in the period of the error budgets. */
 import { useState } from "preact/hooks";
 
-import { LOADING, toResult, type AsyncResult } from "../api/async-result";
-import { getMarkers } from "../api/client";
-import type { FixedRange } from "../api/range";
-import type { Markers } from "../api/schemas";
-import { Answered } from "../charts/figure";
-import { markerText } from "../charts/markers";
-import { dateTime, plural } from "../format";
-import { view } from "../state";
+import { LOADING, toResult, type AsyncResult } from "../../api/async-result";
+import { getMarkers } from "../../api/client";
+import type { FixedRange } from "../../api/range";
+import type { Markers } from "../../api/schemas";
+import { Answered } from "../../charts/figure";
+import { markerText } from "../../charts/markers";
+import { dateTime, plural } from "../../format";
+import { view } from "../../state";
 
 /** They are loaded when the list is opened, because the collector reads all kept streams of the period for them. */
 export function BudgetMarkers({ period }: { period: FixedRange }) {

@@ -1,8 +1,8 @@
 /** Form for the access token. The page sends it once, for a cookie that scripts cannot read. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { tokenError } from "../api/token";
-import { login } from "../polling/feed";
+import { tokenError } from "../../api/token";
+import { login } from "../../polling/feed";
 
 export function Login() {
   const [typed, setTyped] = useState("");

@@ -1,6 +1,6 @@
 /** Model of the error budgets: order of urgency, status, forecast and text. */
-import type { AlertSeverity, Budget, ObjectiveName, Slo, Targets } from "../api/api-types";
-import { ABSENT, configuredPercent, count, duration, isKnown, plural } from "../format";
+import type { AlertSeverity, Budget, ObjectiveName, Slo, Targets } from "../../api/api-types";
+import { ABSENT, configuredPercent, count, duration, isKnown, plural } from "../../format";
 
 /** An error budget with its use case and period. */
 export interface UseCaseBudget {

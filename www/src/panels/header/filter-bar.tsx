@@ -1,15 +1,15 @@
 /** The filters as chips, and the panel that sets them. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { Dimension, Group } from "../api/api-types";
-import { LOADING, toResult, type AsyncResult } from "../api/async-result";
-import { getBreakdown } from "../api/client";
-import { filteredDimensions, filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../filters";
-import { count, dateTime, isKnown, plural, valueLabel } from "../format";
-import { dashboardData, setFilters, view } from "../state";
-import { Icon } from "../ui/icon";
-import { Popover } from "../ui/popover";
-import { SegmentedControl } from "../ui/segmented-control";
+import type { Dimension, Group } from "../../api/api-types";
+import { LOADING, toResult, type AsyncResult } from "../../api/async-result";
+import { getBreakdown } from "../../api/client";
+import { filteredDimensions, filterText, filterValues, namedValues, relationOf, toggled, type Relation } from "../../filters";
+import { count, dateTime, isKnown, plural, valueLabel } from "../../format";
+import { dashboardData, setFilters, view } from "../../state";
+import { Icon } from "../../ui/icon";
+import { Popover } from "../../ui/popover";
+import { SegmentedControl } from "../../ui/segmented-control";
 import { DimensionSelect } from "./dimension-select";
 
 const RELATIONS = (["is", "is not"] as const).map((value) => ({ value, label: value }));

@@ -1,9 +1,9 @@
 /** Screen without data: how to install the probe, or how to widen the range. */
-import { rangeLabel } from "../charts/chart-captions";
-import { isFixed } from "../api/range";
-import { dateTime } from "../format";
-import { nextRangeCovering } from "../polling/resolution";
-import { dashboardData, navigate, outsideRange, setRange, view } from "../state";
+import { rangeLabel } from "../../charts/chart-captions";
+import { isFixed } from "../../api/range";
+import { dateTime } from "../../format";
+import { nextRangeCovering } from "../../polling/resolution";
+import { dashboardData, navigate, outsideRange, setRange, view } from "../../state";
 import { AccountingWarnings } from "./ingest-accounting";
 import { Refusals } from "./refusals";
 

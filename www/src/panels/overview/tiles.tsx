@@ -1,11 +1,11 @@
 /** Five tiles of the summary: value, target, change and sample count. */
 import type { ComponentChildren } from "preact";
 
-import type { Compare, Interval, Range, Summary } from "../api/api-types";
-import type { Result } from "../api/async-result";
-import { GLOSSARY } from "../api/glossary";
-import { METRIC_LABELS } from "../api/metrics";
-import { comparisonCaption, kmAdjustedCaption, ttftComparison } from "../charts/chart-captions";
+import type { Compare, Interval, Range, Summary } from "../../api/api-types";
+import type { Result } from "../../api/async-result";
+import { GLOSSARY } from "../../api/glossary";
+import { METRIC_LABELS } from "../../api/metrics";
+import { comparisonCaption, kmAdjustedCaption, ttftComparison } from "../../charts/chart-captions";
 import {
   ABSENT,
   columnDuration,
@@ -21,13 +21,13 @@ import {
   plural,
   rate,
   type MaybeNumber,
-} from "../format";
-import { leadMetric, MIN_SAMPLES, QUANTILES, targetsInView, targetsOf } from "../metric";
-import { relativeLength } from "../polling/resolution";
-import { visits } from "../state";
-import { Icon } from "../ui/icon";
-import { Term } from "../ui/term";
-import type { CompareTo } from "../url";
+} from "../../format";
+import { leadMetric, MIN_SAMPLES, QUANTILES, targetsInView, targetsOf } from "../../metric";
+import { relativeLength } from "../../polling/resolution";
+import { visits } from "../../state";
+import { Icon } from "../../ui/icon";
+import { Term } from "../../ui/term";
+import type { CompareTo } from "../../url";
 import { badVisitsText } from "./visit-text";
 
 interface TilesProps {

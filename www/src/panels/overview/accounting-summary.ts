@@ -1,6 +1,6 @@
 /** Model of the ingest accounting: tables, summary and warnings. */
-import type { Accounting } from "../api/api-types";
-import { count, humanize, percent, plural } from "../format";
+import type { Accounting } from "../../api/api-types";
+import { count, humanize, percent, plural } from "../../format";
 
 export interface CountRow {
   name: string;

@@ -1,13 +1,13 @@
 /** Error budgets beside the verdict: the most urgent ones, their remaining share and their burn rates. */
-import type { Budgets as BudgetsAnswer, ObjectiveName } from "../api/api-types";
-import type { AsyncResult } from "../api/async-result";
-import { GLOSSARY } from "../api/glossary";
-import { Answered } from "../charts/figure";
-import { humanize, plural } from "../format";
-import { setFilters } from "../state";
-import { Icon, type IconName } from "../ui/icon";
-import { TableHead } from "../ui/table-head";
-import { Term } from "../ui/term";
+import type { Budgets as BudgetsAnswer, ObjectiveName } from "../../api/api-types";
+import type { AsyncResult } from "../../api/async-result";
+import { GLOSSARY } from "../../api/glossary";
+import { Answered } from "../../charts/figure";
+import { humanize, plural } from "../../format";
+import { setFilters } from "../../state";
+import { Icon, type IconName } from "../../ui/icon";
+import { TableHead } from "../../ui/table-head";
+import { Term } from "../../ui/term";
 import { BudgetMarkers } from "./budget-markers";
 import {
   ALERT_LABELS,

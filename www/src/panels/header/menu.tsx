@@ -1,8 +1,8 @@
 /** Menu of the header: installation, documentation, API, help and sign-out. */
-import { logout } from "../polling/feed";
-import { session } from "../state";
-import { Icon } from "../ui/icon";
-import { Popover } from "../ui/popover";
+import { logout } from "../../polling/feed";
+import { session } from "../../state";
+import { Icon } from "../../ui/icon";
+import { Popover } from "../../ui/popover";
 import { hasShortcuts, isHelpOpen } from "./shortcuts";
 
 export const DOCS = "https://github.com/llm-rum/llm-rum/tree/main/docs";

@@ -1,7 +1,7 @@
 /** The last refused senders, with the line of the configuration that would accept each. */
-import type { Refusal } from "../api/api-types";
-import { count, dateTime, humanize } from "../format";
-import { outsideRange } from "../state";
+import type { Refusal } from "../../api/api-types";
+import { count, dateTime, humanize } from "../../format";
+import { outsideRange } from "../../state";
 
 /** More would push the script tag off the screen. */
 const MAX_SHOWN = 5;

@@ -1,14 +1,14 @@
 /** What the slow, failed or abandoned streams have in common. */
-import type { Dimension } from "../api/api-types";
-import type { AsyncResult } from "../api/async-result";
-import type { Affected, DimensionValue, Explanation, Finding } from "../api/schemas";
-import { Answered } from "../charts/figure";
-import { count, humanize, isKnown, percent } from "../format";
-import { GLOSSARY } from "../api/glossary";
-import { explainedOf, explanation, setFilter, zoomTo } from "../state";
-import { SegmentedControl } from "../ui/segmented-control";
-import { TableHead } from "../ui/table-head";
-import { Term } from "../ui/term";
+import type { Dimension } from "../../api/api-types";
+import type { AsyncResult } from "../../api/async-result";
+import type { Affected, DimensionValue, Explanation, Finding } from "../../api/schemas";
+import { Answered } from "../../charts/figure";
+import { count, humanize, isKnown, percent } from "../../format";
+import { GLOSSARY } from "../../api/glossary";
+import { explainedOf, explanation, setFilter, zoomTo } from "../../state";
+import { SegmentedControl } from "../../ui/segmented-control";
+import { TableHead } from "../../ui/table-head";
+import { Term } from "../../ui/term";
 import { beganText, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
 
 const OPTIONS: readonly { value: Affected; label: string }[] = [

@@ -1,10 +1,10 @@
 /** The collector's verdict: its level with an icon, and its text. */
-import type { Summary, VerdictLevel } from "../api/api-types";
-import { GLOSSARY } from "../api/glossary";
-import { isKnown, timeOfDay } from "../format";
-import { zoomTo } from "../state";
-import { Icon, type IconName } from "../ui/icon";
-import { Term } from "../ui/term";
+import type { Summary, VerdictLevel } from "../../api/api-types";
+import { GLOSSARY } from "../../api/glossary";
+import { isKnown, timeOfDay } from "../../format";
+import { zoomTo } from "../../state";
+import { Icon, type IconName } from "../../ui/icon";
+import { Term } from "../../ui/term";
 import { ClearFinding } from "./explain";
 import { AccountingWarnings, Warnings } from "./ingest-accounting";
 

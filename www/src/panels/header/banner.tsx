@@ -1,9 +1,9 @@
 /** Banner for failed requests: the reason, the age of the data on screen, and a retry button. */
-import { describeView } from "../charts/chart-captions";
-import { timeOfDay } from "../format";
-import { refresh } from "../polling/feed";
-import { busy, connection, dashboardData, isStale } from "../state";
-import { Icon } from "../ui/icon";
+import { describeView } from "../../charts/chart-captions";
+import { timeOfDay } from "../../format";
+import { refresh } from "../../polling/feed";
+import { busy, connection, dashboardData, isStale } from "../../state";
+import { Icon } from "../../ui/icon";
 
 export function Banner() {
   const { value } = connection;

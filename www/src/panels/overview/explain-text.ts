@@ -1,6 +1,6 @@
 /** Sentences about what some streams have in common. */
-import type { DimensionValue, Explanation, Finding } from "../api/schemas";
-import { configuredPercent, count, dateTime, dimensionLabel, isKnown, percent, plural, timeOfDay, valueLabel } from "../format";
+import type { DimensionValue, Explanation, Finding } from "../../api/schemas";
+import { configuredPercent, count, dateTime, dimensionLabel, isKnown, percent, plural, timeOfDay, valueLabel } from "../../format";
 
 /** `release v42`. */
 export function valueText({ dimension, value }: DimensionValue): string {

@@ -1,11 +1,11 @@
 /** One row for each use case of each site, worst first: status, wait, failures, budget and alerts. */
-import type { Summary } from "../api/api-types";
-import { GLOSSARY } from "../api/glossary";
-import { ABSENT, columnDuration, count, duration, humanize, isKnown, percent } from "../format";
-import { metricPhrase } from "../metric";
-import { setFilters } from "../state";
-import { Icon } from "../ui/icon";
-import { TableHead, type Column } from "../ui/table-head";
+import type { Summary } from "../../api/api-types";
+import { GLOSSARY } from "../../api/glossary";
+import { ABSENT, columnDuration, count, duration, humanize, isKnown, percent } from "../../format";
+import { metricPhrase } from "../../metric";
+import { setFilters } from "../../state";
+import { Icon } from "../../ui/icon";
+import { TableHead, type Column } from "../../ui/table-head";
 import { ALERT_LABELS, URGENT } from "./error-budget";
 import { LEVELS } from "./verdict";
 

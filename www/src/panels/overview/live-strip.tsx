@@ -1,17 +1,17 @@
 /** One line of live figures: streams in flight, streams completed in the last minute, TTFT and the newest streams. */
 import { useLayoutEffect } from "preact/hooks";
 
-import type { Live, Outcome, Quantiles, StreamReport } from "../api/api-types";
-import { GLOSSARY } from "../api/glossary";
-import { METRIC_LABELS } from "../api/metrics";
-import { modelOf } from "../api/stream-columns";
-import { ABSENT, count, duration, percent, plural, rate } from "../format";
-import { MIN_SAMPLES } from "../metric";
-import { live, openStream, type LiveState } from "../state";
-import { Icon } from "../ui/icon";
-import { OUTCOME_STYLES } from "../ui/outcome";
-import { Term } from "../ui/term";
-import { useWidth } from "../ui/width";
+import type { Live, Outcome, Quantiles, StreamReport } from "../../api/api-types";
+import { GLOSSARY } from "../../api/glossary";
+import { METRIC_LABELS } from "../../api/metrics";
+import { modelOf } from "../../api/stream-columns";
+import { ABSENT, count, duration, percent, plural, rate } from "../../format";
+import { MIN_SAMPLES } from "../../metric";
+import { live, openStream, type LiveState } from "../../state";
+import { Icon } from "../../ui/icon";
+import { OUTCOME_STYLES } from "../../ui/outcome";
+import { Term } from "../../ui/term";
+import { useWidth } from "../../ui/width";
 
 /** Number of streams that fit into one line of a narrow page. */
 const MAX_SHOWN = 5;

@@ -1,10 +1,10 @@
 /** A metric over time: its percentiles with targets and volume, or a heatmap. */
 import { useMemo } from "preact/hooks";
 
-import type { Heatmap as HeatmapAnswer, SeriesPoint, Timeseries } from "../api/api-types";
-import type { Result } from "../api/async-result";
-import { METRIC_LABELS, type Metric } from "../api/metrics";
-import { isRunning, type Range } from "../api/range";
+import type { Heatmap as HeatmapAnswer, SeriesPoint, Timeseries } from "../../api/api-types";
+import type { Result } from "../../api/async-result";
+import { METRIC_LABELS, type Metric } from "../../api/metrics";
+import { isRunning, type Range } from "../../api/range";
 import {
   COMPARISON_LABELS,
   exceedsError,
@@ -15,19 +15,19 @@ import {
   stretchesOf,
   timeseriesCaption,
   useCaseTargetsCaption,
-} from "../charts/chart-captions";
-import { earlierLines, earlierReadout, type EarlierLine } from "../charts/earlier";
-import { Answered, Figure } from "../charts/figure";
-import { HeatLegend, Heatmap } from "../charts/heatmap";
-import { Legend, LineChart, type Readout } from "../charts/line-chart";
-import type { Line, PlotSpec } from "../charts/plot";
-import { timesOf } from "../charts/time-figure";
-import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../format";
-import { DURATION_METRICS, hasFewSamples, isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
-import { shorterRange } from "../polling/resolution";
-import { setChartType, setCompareTo, setMetric, setRange, zoomTo } from "../state";
-import { SegmentedControl } from "../ui/segmented-control";
-import { CHART_TYPES, COMPARISONS, type ChartType, type CompareTo } from "../url";
+} from "../../charts/chart-captions";
+import { earlierLines, earlierReadout, type EarlierLine } from "../../charts/earlier";
+import { Answered, Figure } from "../../charts/figure";
+import { HeatLegend, Heatmap } from "../../charts/heatmap";
+import { Legend, LineChart, type Readout } from "../../charts/line-chart";
+import type { Line, PlotSpec } from "../../charts/plot";
+import { timesOf } from "../../charts/time-figure";
+import { columnDuration, count, dateTime, duration, tickDuration, timeInterval } from "../../format";
+import { DURATION_METRICS, hasFewSamples, isWaitMetric, MIN_SAMPLES, QUANTILES, targetsOf } from "../../metric";
+import { shorterRange } from "../../polling/resolution";
+import { setChartType, setCompareTo, setMetric, setRange, zoomTo } from "../../state";
+import { SegmentedControl } from "../../ui/segmented-control";
+import { CHART_TYPES, COMPARISONS, type ChartType, type CompareTo } from "../../url";
 
 interface TtftChartProps {
   series: Timeseries;

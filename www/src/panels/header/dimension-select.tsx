@@ -1,8 +1,8 @@
 /** Field that selects a dimension. The attributes of the sites in view are a group of their own. */
-import { offeredAttributes } from "../api/attributes";
-import { DIMENSIONS, type Dimension } from "../api/dimensions";
-import { dimensionLabel } from "../format";
-import { dashboardData } from "../state";
+import { offeredAttributes } from "../../api/attributes";
+import { DIMENSIONS, type Dimension } from "../../api/dimensions";
+import { dimensionLabel } from "../../format";
+import { dashboardData } from "../../state";
 
 interface DimensionSelectProps {
   label: string;

@@ -1,5 +1,5 @@
 /** Button that switches all times between the local time zone and UTC. */
-import { switchTimeZone, timeZone } from "../time-zone";
+import { switchTimeZone, timeZone } from "../../time-zone";
 
 export function TimeZoneButton() {
   const isUtc = timeZone.value === "utc";

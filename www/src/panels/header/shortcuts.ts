@@ -1,9 +1,9 @@
 /** Keyboard shortcuts: their list, and the handler of keys. */
 import { signal } from "@preact/signals";
 
-import { RANGES } from "../api/range";
-import { DURATION_METRICS } from "../metric";
-import { refresh } from "../polling/feed";
+import { RANGES } from "../../api/range";
+import { DURATION_METRICS } from "../../metric";
+import { refresh } from "../../polling/feed";
 import {
   dashboardData,
   defaultMetric,
@@ -16,9 +16,9 @@ import {
   setMetric,
   setRange,
   view,
-} from "../state";
-import { nextTheme } from "../theme";
-import { switchTimeZone } from "../time-zone";
+} from "../../state";
+import { nextTheme } from "../../theme";
+import { switchTimeZone } from "../../time-zone";
 
 export interface Shortcut {
   keys: readonly string[];
