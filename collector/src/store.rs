@@ -13,7 +13,6 @@ pub(crate) mod error;
 pub(crate) mod filter;
 pub(crate) mod folder_lock;
 pub(crate) mod label_values;
-pub(crate) mod marker_writer;
 pub(crate) mod markers;
 pub(crate) mod paths;
 pub(crate) mod query;

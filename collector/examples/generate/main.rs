@@ -190,7 +190,8 @@ fn values(schema: &Value) -> String {
     format!("{multiple}{} to {}{default}", schema["minimum"], schema["maximum"])
 }
 
-const DOCS_BEGIN: &str = "<!-- Generated from collector/src/api/request/params.rs by `cargo xtask generate`. -->";
+const DOCS_BEGIN: &str =
+    "<!-- Generated from collector/src/api/request/params.rs by `cargo xtask generate`. -->";
 const DOCS_END: &str = "<!-- End of the generated part. -->";
 const HEAD: &str = "// Generated from collector/src/aggregate/metric.rs by `cargo xtask generate`.\n\n";
 const GLOSSARY: &str = include_str!("../../../docs/glossary.md");

@@ -15,7 +15,7 @@ use crate::slo::alert::{AlertCache, GroupStates};
 use crate::store::backend::Backend;
 use crate::store::error::StoreError;
 use crate::store::filter::Filter;
-use crate::store::marker_writer::MarkerWriter;
+use crate::store::markers::writer::MarkerWriter;
 use crate::store::reader_pool::ReaderPool;
 use crate::store::rollups::MinutesFrom;
 use crate::time::{self, HOUR_MS, MINUTE_MS};

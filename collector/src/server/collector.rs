@@ -29,7 +29,7 @@ use crate::server::state::{AppState, Shared};
 use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::clickhouse::visit_key_table::VisitKeyTable;
 use crate::store::error::StoreError;
-use crate::store::marker_writer::MarkerWriter;
+use crate::store::markers::writer::MarkerWriter;
 use crate::store::reader_pool::ReaderPool;
 use crate::time;
 

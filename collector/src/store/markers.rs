@@ -1,5 +1,7 @@
 //! Markers that operators and their programs post: the table in the SQLite file.
 
+pub(crate) mod writer;
+
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use schemars::JsonSchema;
 use serde::Serialize;

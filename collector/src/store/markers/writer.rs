@@ -7,11 +7,11 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::clickhouse::queries::ClusterTables;
-use super::markers;
-use super::paths::STORE_FILE;
+use crate::store::clickhouse::queries::ClusterTables;
 use crate::store::error::StoreError;
+use crate::store::markers;
 use crate::store::markers::{Marker, Posted};
+use crate::store::paths::STORE_FILE;
 
 /// Writes one marker after the other. Each change is on disk when its call returns.
 pub(crate) struct MarkerWriter {
