@@ -118,7 +118,7 @@ async fn nothing_has_the_prompt(stage: &Stage) -> Result<()> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if path.is_file() {
                 let bytes = std::fs::read(&path)?;
                 let found = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
                 ensure!(!found, "{} has the prompt", path.display());
