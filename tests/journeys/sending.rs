@@ -48,7 +48,10 @@ async fn busy(engine: Engine) -> Result<()> {
 
 async fn open(stage: &Stage, more: &str) -> Result<AppPage> {
     let collector = &stage.collector.url;
-    let tag = format!("<script src=\"{collector}/llm-rum.js\" data-site=\"demo\" {more}></script>");
+    // Not a policy of the page: under that, Firefox hides the origin of the last request as well.
+    let tag = format!(
+        "<script src=\"{collector}/llm-rum.js\" referrerpolicy=\"no-referrer\" data-site=\"demo\" {more}></script>"
+    );
     let page = AppPage::serve(&tag, "").await?;
     stage.browser.page.goto(&page.url).await?;
     stage.keep_reports().await?;

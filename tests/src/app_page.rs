@@ -56,9 +56,10 @@ impl AppPage {
             "<!doctype html><html><head><script src=\"/first.js\"></script>{head}</head><body></body></html>"
         );
         let policy = policy.to_owned();
+        // The pages are on loopback, but are to have the build that users get. A tag may ask for that itself.
+        let referrer = if html.contains("referrerpolicy=") { "" } else { "no-referrer" };
         let page = move || async move {
-            // The pages are on loopback, but are to have the build that users get.
-            let html = ([(REFERRER_POLICY, "no-referrer")], Html(html));
+            let html = ([(REFERRER_POLICY, referrer)], Html(html));
             if policy.is_empty() {
                 html.into_response()
             } else {
