@@ -89,12 +89,18 @@ fn sample_until_over(
     traffic.stdout.take().context("stdout is piped")?.read_to_string(&mut said)?;
     ensure!(status.success(), "the traffic ended with {status}: {said}");
     ensure!(said.contains("refused 0, lost 0"), "{said}");
-    let counted = streams_counted(&pair.collector_url)?;
+    // A report is counted up to some seconds after its answer.
+    let answered = Instant::now();
+    let mut counted = streams_counted(&pair.collector_url)?;
+    while counted != streams && answered.elapsed() < TIMEOUT {
+        thread::sleep(BETWEEN_COUNTS);
+        counted = streams_counted(&pair.collector_url)?;
+    }
     ensure!(counted == streams, "{counted} of {streams} streams were counted");
     Ok(said.trim_end().to_owned())
 }
 
-/// Reports that were accepted are counted before the answer.
+/// Streams of all sites.
 fn streams_counted(collector_url: &str) -> Result<u64> {
     let summary: serde_json::Value = serde_json::from_str(&get(collector_url, "/v1/summary?range=24h")?)?;
     summary["streams"].as_u64().context("a summary counts streams")
@@ -116,5 +122,7 @@ fn get(url: &str, path: &str) -> Result<String> {
 }
 
 const BETWEEN_SAMPLES: Duration = Duration::from_secs(15);
+
+const BETWEEN_COUNTS: Duration = Duration::from_millis(200);
 
 const TIMEOUT: Duration = Duration::from_secs(30);

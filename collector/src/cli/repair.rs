@@ -351,6 +351,6 @@ const WORK_FOLDER: &str = "repair";
 /// Counting goes on while the files are read, so little is left to count at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(600);
 
-/// Together a minute, after which the disk takes nothing.
+/// With the pause between them a minute. A disk that takes nothing by then counts as failed.
 const MOST_TRIES: u32 = 1_200;
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);

@@ -255,8 +255,8 @@ fn sigterm_under_load_answers_counts_and_exits_well() {
     assert!((sent.answered.len()..=all).contains(&counted), "{counted} of {}", sent.answered.len());
 }
 
-/// A limit on file sizes stands in for a full disk: it needs no file system of its own. It is smaller than what the
-/// journal writes to find out whether there is space again, so a new file does not look like space.
+/// A limit on the size of files stands in for a full disk, so the test needs no file system of its own. To find out
+/// whether there is space again, the journal writes more than this limit, also to a new file.
 #[test]
 fn a_full_disk_refuses_beacons_until_there_is_space() {
     let folder = TempDir::new().unwrap();

@@ -2,7 +2,7 @@
 
 import { HEADERS } from "../tap/tap-events.js";
 
-/** The form of W3C's trace context. A trace of zeros is none. */
+/** The form of W3C's trace context. An id of zeros is invalid. */
 const TRACE = /\b00-(?!0{32})([\da-f]{32})-[\da-f]{16}-/;
 /** `Server-Timing` has a trace under one of two names, beside others. */
 const TIMING = /(?:^|,)\s*trace(?:parent)?\s*;\s*desc="?([\w-]+)/;

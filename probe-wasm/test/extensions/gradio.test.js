@@ -52,7 +52,7 @@ test("a later call has a stream from its first message on", () => {
   ]);
   assert.deepEqual([opened[0].time, opened[0].own_, stream.bodies_], [7, { useCase: "chat" }, 0]);
   const next = message("process_generating", "a");
-  assert.deepEqual(send(next), [[1, CHUNK, next]], "the watcher leaves out what is not its own");
+  assert.deepEqual(send(next), [[1, CHUNK, next]], "the watcher leaves out events of other calls");
 });
 
 test("a message that comes in two chunks opens one stream", () => {
