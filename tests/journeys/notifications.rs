@@ -37,6 +37,12 @@ async fn an_alert_sends_one_start_and_one_end_over_restarts() -> Result<()> {
     collector.kill().await?;
     let collector = start(3 * HOUR).await?;
     receiver.has_messages(1).await?;
+    // A kill before the delivery is on disk would repeat the message, with the same id.
+    eventually("the delivery on disk", || async {
+        let states = std::fs::read_to_string(data.join("notifications.json")).ok()?;
+        (states.contains("\"subject\"") && states.contains("\"queue\":[]")).then_some(())
+    })
+    .await?;
     collector.kill().await?;
 
     // The alert fires as before.
