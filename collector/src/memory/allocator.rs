@@ -40,21 +40,30 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     }
 }
 
+#[inline]
 fn count_new(block: *mut u8, bytes: usize) {
     if !block.is_null() {
         count(bytes as isize);
     }
 }
 
+#[inline]
 fn count(bytes: isize) {
     // No destructor runs for the slot, so it can be read until the thread's end.
     let slot = SLOT.try_with(|slot| {
         if slot.get() == NO_SLOT {
-            slot.set(NEXT_SLOT.fetch_add(1, Ordering::Relaxed) % SLOTS);
+            slot.set(NEXT_SLOT.fetch_add(1, Ordering::Relaxed).min(SHARED));
         }
         slot.get()
     });
-    ALLOCATED[slot.unwrap_or(0)].0.fetch_add(bytes, Ordering::Relaxed);
+    let slot = slot.unwrap_or(SHARED);
+    let allocated = &ALLOCATED[slot].0;
+    if slot == SHARED {
+        allocated.fetch_add(bytes, Ordering::Relaxed);
+    } else {
+        // Only this thread writes the slot. An atomic addition would take several times as long.
+        allocated.store(allocated.load(Ordering::Relaxed).wrapping_add(bytes), Ordering::Relaxed);
+    }
 }
 
 /// Bytes in use. 0 if [`CountingAllocator`] is not the global allocator.
@@ -64,7 +73,7 @@ pub(super) fn allocated_bytes() -> usize {
 }
 
 /// A count on a cache line of its own: threads would slow each other down on a shared one. A single slot may be negative,
-/// because a block can be freed by another thread.
+/// because a block can be freed by another thread. A slot outlives its thread.
 #[repr(align(128))]
 struct Slot(AtomicIsize);
 
@@ -76,6 +85,8 @@ thread_local! {
 }
 
 const SLOTS: usize = 32;
+/// The slot of all threads that come after the first ones, which are those that run until the end.
+const SHARED: usize = SLOTS - 1;
 const NO_SLOT: usize = usize::MAX;
 
 #[cfg(test)]
@@ -104,5 +115,20 @@ mod tests {
         // SAFETY: as above, with the size that it has by now.
         unsafe { allocator.dealloc(block, larger) };
         assert_eq!(allocated_bytes(), before);
+
+        // More threads than slots, at the same time.
+        thread::scope(|scope| {
+            for _ in 0..SLOTS * 2 {
+                scope.spawn(|| {
+                    for _ in 0..1_000 {
+                        // SAFETY: the layout has a size, and the block is of this allocator.
+                        unsafe { allocator.dealloc(allocator.alloc(layout), layout) };
+                    }
+                    // SAFETY: the layout has a size.
+                    let _kept = unsafe { allocator.alloc(layout) };
+                });
+            }
+        });
+        assert_eq!(allocated_bytes() - before, SLOTS * 2 * 1_000);
     }
 }
