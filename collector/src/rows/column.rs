@@ -2,7 +2,7 @@
 //! group's name in front, such as `server_ttft_ms`.
 
 use beacon::{Field, Fields, Rule, StreamReport, Value};
-use serde_json::{Map, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
@@ -157,25 +157,38 @@ fn cell(value: Value<'_>) -> Cell<'_> {
         Value::Text(value) => Cell::Text(value),
         Value::Flag(value) => Cell::Flag(value),
         Value::Histogram(_) | Value::Defects(_) | Value::Attributes(_) | Value::List(_) | Value::Group(_) => {
-            Cell::Json(json(value).to_string())
+            Cell::Json(serde_json::to_string(&Json(value)).expect("every value can be written as JSON"))
         }
     }
 }
 
-fn json(value: Value<'_>) -> serde_json::Value {
-    match value {
-        Value::Float(value) => value.into(),
-        Value::Integer(value) => value.into(),
-        Value::Text(value) => value.into(),
-        Value::Flag(value) => value.into(),
-        Value::Histogram(histogram) => json!(histogram),
-        Value::Defects(defects) => json!(defects),
-        Value::Attributes(attributes) => json!(attributes),
-        Value::List(list) => list.items().into_iter().map(|item| json(Value::Group(item))).collect(),
-        Value::Group(group) => {
-            let mut object = Map::new();
-            group.visit(&mut |field, value| _ = object.insert(field.name.to_owned(), json(value)));
-            object.into()
+/// A value as JSON.
+struct Json<'a>(Value<'a>);
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Value::Float(value) => value.serialize(serializer),
+            Value::Integer(value) => value.serialize(serializer),
+            Value::Text(value) => value.serialize(serializer),
+            Value::Flag(value) => value.serialize(serializer),
+            Value::Histogram(histogram) => histogram.serialize(serializer),
+            Value::Defects(defects) => defects.serialize(serializer),
+            Value::Attributes(attributes) => attributes.serialize(serializer),
+            Value::List(list) => {
+                serializer.collect_seq(list.items().into_iter().map(|item| Json(Value::Group(item))))
+            }
+            Value::Group(group) => {
+                let mut object = serializer.serialize_map(None)?;
+                let mut result = Ok(());
+                group.visit(&mut |field, value| {
+                    if result.is_ok() {
+                        result = object.serialize_entry(field.name, &Json(value));
+                    }
+                });
+                result?;
+                object.end()
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Writes streams as a Parquet file, while it holds one row group in memory.
 
 use std::io::Write;
+use std::mem;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -32,7 +34,14 @@ enum Values {
     Float(Vec<f64>),
     Integer(Vec<i64>),
     Flag(Vec<bool>),
-    Text(Vec<ByteArray>),
+    Text(Texts),
+}
+
+/// Texts one after the other in one buffer: a buffer for each would take as long as the rest of a row.
+#[derive(Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -84,7 +93,7 @@ impl ColumnValues {
             ColumnKind::Float => Values::Float(Vec::new()),
             ColumnKind::Integer | ColumnKind::Time => Values::Integer(Vec::new()),
             ColumnKind::Flag => Values::Flag(Vec::new()),
-            ColumnKind::Text | ColumnKind::Json => Values::Text(Vec::new()),
+            ColumnKind::Text | ColumnKind::Json => Values::Text(Texts::default()),
         };
         Self { values, levels: Vec::new() }
     }
@@ -96,8 +105,8 @@ impl ColumnValues {
             (Values::Float(values), Cell::Float(value)) => values.push(value),
             (Values::Integer(values), Cell::Integer(value)) => values.push(value),
             (Values::Flag(values), Cell::Flag(value)) => values.push(value),
-            (Values::Text(values), Cell::Text(value)) => values.push(value.into()),
-            (Values::Text(values), Cell::Json(value)) => values.push(value.into_bytes().into()),
+            (Values::Text(values), Cell::Text(value)) => values.push(value),
+            (Values::Text(values), Cell::Json(value)) => values.push(&value),
             _ => unreachable!("a cell has the type of its column"),
         }
     }
@@ -119,12 +128,30 @@ impl ColumnValues {
                 values.clear();
             }
             Values::Text(values) => {
-                writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
-                values.clear();
+                writer.typed::<ByteArrayType>().write_batch(&values.take(), levels, None)?;
             }
         }
         self.levels.clear();
         Ok(())
+    }
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The texts, which are then forgotten.
+    fn take(&mut self) -> Vec<ByteArray> {
+        let bytes = Bytes::from(mem::take(&mut self.bytes));
+        let mut start = 0;
+        let texts = self.ends.drain(..).map(|end| {
+            let text = bytes.slice(start..end);
+            start = end;
+            text.into()
+        });
+        texts.collect()
     }
 }
 

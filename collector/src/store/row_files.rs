@@ -1,5 +1,7 @@
 //! Files of streams: the thread that writes them, and the table that lists them. A file counts once the table has it.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -95,10 +97,14 @@ fn write(folder: &Path, store: &Path, segments: &Segments, batch: RowBatch) -> R
     let connection = open(store)?;
     let (path, unfinished) = (path(folder, batch.first_seq), folder.join(UNFINISHED));
     let mut rows = ParquetWriter::new(File::create(&unfinished)?, &stored_columns())?;
+    let mut known_series = HashMap::new();
     for stream in &batch.streams {
         // The disk may have lost the report.
         let Some(record) = segments.record(stream.at)? else { continue };
-        let series = series_of(&connection, stream.series)?;
+        let series = match known_series.entry(stream.series) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(series_of(&connection, stream.series)?),
+        };
         let (report, received_ms) = (&record.report, stream.received_ms);
         let country = &series[Dimension::Country];
         let judgement = stream.finalized.map(|counted| counted.judgement).unwrap_or_default();
