@@ -85,13 +85,13 @@ fn collector(root: &Path, target: &str) -> Result<PathBuf> {
     let mapped = paths.map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
     run(Command::new("cargo")
         .current_dir(root)
-        .args(["build", "--profile", DIST_PROFILE, "--locked", "--package", "collector", "--target", target])
+        .args(["build", "--release", "--locked", "--package", "collector", "--target", target])
         // This form allows for spaces in paths.
         .env("CARGO_ENCODED_RUSTFLAGS", remapped.join("\u{1f}"))
         .env(format!("CFLAGS_{}", target.replace('-', "_")), mapped.join(" "))
         // C compilers take `__TIME__` from here; mimalloc has it in a text.
         .env("SOURCE_DATE_EPOCH", TIME.as_secs().to_string()))?;
-    Ok(target_dir(root).join(target).join(DIST_PROFILE).join("llm-rum"))
+    Ok(target_dir(root).join(target).join("release").join("llm-rum"))
 }
 
 /// Makes the folder anew. All files have one time: theirs would differ from build to build.
@@ -133,8 +133,6 @@ fn checksums(folder: &Path) -> Result<String> {
     files.iter().map(line).collect()
 }
 
-/// Cargo's profile for the program, which is also its folder.
-const DIST_PROFILE: &str = "dist";
 const SUMS: &str = "SHA256SUMS";
 
 const FILES: [(&str, &str); 5] = [
