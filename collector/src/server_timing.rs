@@ -7,4 +7,5 @@ pub(crate) mod litellm;
 pub(crate) mod matcher;
 pub(crate) mod own_json;
 pub(crate) mod received_fact;
+pub(crate) mod shared_facts;
 pub(crate) mod traces;

@@ -7,6 +7,7 @@ mod both;
 mod clock;
 mod deletion;
 mod engines;
+mod facts;
 mod visits;
 
 use std::path::Path;
@@ -263,12 +264,16 @@ async fn a_deleted_site_stays_deleted_while_a_cluster_runs() -> Result<()> {
     for site in ["gone", "kept"] {
         cluster.until(&one, site, 2 * STREAMS).await?;
     }
+    // Its own stream has the first. The other collector claims the second.
+    cluster.send_fact(&one, 0, 0).await?;
+    cluster.send_fact(&one, 1_000, 1).await?;
 
     ensure!(one.terminate().await? == Some(0));
     let dry_run = cluster.rows(None).await?;
     let first = printed(&cluster.delete("one", &[]).await?, 3)?;
     let others = left(&first)?;
     ensure!(others.len() == 1 && first["left"]["windows"] == 0, "{first:#}");
+    ensure!(first["found"]["clickhouse"].to_string().contains("server_fact_claims"), "{first:#}");
     let rows_of_two = cluster.rows(Some(&others[0])).await?;
     ensure!(cluster.rows(None).await? == rows_of_two && rows_of_two < dry_run, "{rows_of_two} of {dry_run}");
     cluster.until(&two, "gone", STREAMS).await?;

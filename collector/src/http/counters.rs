@@ -41,10 +41,15 @@ pub(crate) enum FactResult {
     Expired,
     /// It is not valid.
     Refused,
+    /// It went to all collectors of the cluster, because no stream here had its id.
+    Shared,
+    /// Not a result of its own: a stream here got a shared fact.
+    Claimed,
 }
 
 impl FactResult {
-    pub(crate) const ALL: [Self; 4] = [Self::Matched, Self::Duplicate, Self::Expired, Self::Refused];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Matched, Self::Duplicate, Self::Expired, Self::Refused, Self::Shared, Self::Claimed];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -52,6 +57,8 @@ impl FactResult {
             Self::Duplicate => "duplicate",
             Self::Expired => "expired",
             Self::Refused => "refused",
+            Self::Shared => "shared",
+            Self::Claimed => "claimed",
         }
     }
 }

@@ -106,7 +106,7 @@ async fn receive(
 }
 
 fn matcher(state: &IngestState) -> Result<&Matcher, ApiError> {
-    state.matcher.as_ref().ok_or_else(|| {
+    state.matcher.as_deref().ok_or_else(|| {
         ApiError::new(Reason::NotFound, "no token of the configuration has the scope `server_timings`")
     })
 }

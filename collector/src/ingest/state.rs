@@ -34,7 +34,7 @@ pub(crate) struct IngestState {
     pub(super) memory: MemoryBudget,
     pub(super) journal: Arc<Journal>,
     /// `None` if no token may send timings of the backend.
-    pub(super) matcher: Option<Matcher>,
+    pub(super) matcher: Option<Arc<Matcher>>,
     /// `None` if the ids of responses stay as they are.
     pub(super) id_hash: Option<IdHash>,
     /// Memory for the bodies of such timings.
@@ -49,7 +49,7 @@ impl IngestState {
         config: Arc<Config>,
         countries: CountryLookup,
         journal: Arc<Journal>,
-        matcher: Option<Matcher>,
+        matcher: Option<Arc<Matcher>>,
         counters: Arc<RequestCounters>,
         health: Arc<Health>,
         visits: Arc<VisitKey>,

@@ -23,7 +23,7 @@ use crate::journal::health::Health;
 use crate::journal::segments::Segments;
 use crate::memory::MemoryBudget;
 use crate::server_timing::matcher::Matcher;
-use crate::store::clickhouse::publisher::{PublishStatus, Publisher};
+use crate::store::clickhouse::publisher::{FactExchange, PublishStatus, Publisher};
 use crate::store::error::StoreError;
 use crate::store::rollups::MinutesFrom;
 use crate::store::row_files::RowFileThread;
@@ -35,7 +35,7 @@ use crate::time;
 pub(crate) struct Started {
     pub(crate) journal: Arc<Journal>,
     /// `None` if no token may send timings of the backend.
-    pub(crate) matcher: Option<Matcher>,
+    pub(crate) matcher: Option<Arc<Matcher>>,
     pub(crate) stream_index: StreamIndex,
     /// `None` if this collector runs alone.
     pub(crate) published: Option<PublishStatus>,
@@ -88,7 +88,14 @@ pub(crate) fn start(
     let journal = Arc::new(journal);
     let stream_index = StreamIndex::new(aggregator.streams(), store.segments().clone(), config.data.clone());
     let publisher = match &config.store.clickhouse {
-        Some(clickhouse) => Some(Publisher::start(config, clickhouse.clone(), stream_index.clone())?),
+        Some(clickhouse) => {
+            let facts = matcher.as_ref().map(|matcher| {
+                let wait_seconds = config.server.wait_seconds;
+                FactExchange::new(matcher.clone(), journal.clone(), counters.clone(), wait_seconds)
+            });
+            let facts = facts.transpose()?;
+            Some(Publisher::start(config, clickhouse.clone(), stream_index.clone(), facts)?)
+        }
         None => None,
     };
     let published = publisher.as_ref().map(Publisher::published);
@@ -123,17 +130,21 @@ fn restore_matcher(
     config: &Config,
     segments: &Segments,
     aggregator: &mut Aggregator,
-) -> Result<Option<Matcher>, StoreError> {
+) -> Result<Option<Arc<Matcher>>, StoreError> {
     if !config.takes_server_timings() {
         return Ok(None);
     }
     let wait_seconds = config.server.wait_seconds;
-    let matcher = Matcher::new(wait_seconds);
+    let matcher = match config.store.clickhouse {
+        Some(_) => Matcher::in_cluster(wait_seconds),
+        None => Matcher::new(wait_seconds),
+    };
     Journal::recent(segments, time::now_ms() - i64::from(wait_seconds) * 1_000, |batch| {
         aggregator.keep_facts(&batch);
         matcher.restore(batch);
     })?;
-    Ok(Some(matcher))
+    matcher.end_restore();
+    Ok(Some(Arc::new(matcher)))
 }
 
 impl Threads {

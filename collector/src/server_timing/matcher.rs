@@ -2,6 +2,7 @@
 //! middleware put into its stream, or by the trace that the page saw. Facts and reports come in any order. Everything
 //! in memory here is in the journal too, from which a start restores it.
 
+mod sharing;
 #[cfg(test)]
 mod tests;
 
@@ -30,10 +31,23 @@ struct State {
     /// Arrival and key of every entry, oldest first. An entry whose stream was reported again has a later place too.
     by_age: VecDeque<(i64, MatchKey)>,
     bytes: usize,
+    /// Facts that the other collectors of a cluster lack, oldest first. `None` without a cluster.
+    unshared: Option<VecDeque<Unshared>>,
 }
 
 /// The name of a site and an id: another site's facts never match. That of a trace begins with [`TRACE`].
-type MatchKey = (Box<str>, Box<str>);
+pub(crate) type MatchKey = (Box<str>, Box<str>);
+
+/// A fact that arrived here and that the others lack.
+#[derive(Debug)]
+pub(crate) struct Unshared {
+    pub(crate) fact: ServerFact,
+    pub(crate) received_ms: i64,
+    /// It was in the journal at the start, so its result may be counted already.
+    pub(crate) is_restored: bool,
+    /// The stream that has it. `None`: it waits.
+    pub(crate) stream: Option<StreamId>,
+}
 
 struct Entry {
     /// From when on it waits: the first arrival, or a later report of its stream.
@@ -65,12 +79,27 @@ struct ChangedStream {
     accepted: AcceptedReport,
 }
 
+impl ChangedStream {
+    fn into_batch(self, fact: &ServerFact) -> FactBatch {
+        let Self { received_ms, country, accepted } = self;
+        FactBatch { received_ms, facts: vec![fact.clone()], changed: Some((country, accepted)) }
+    }
+}
+
 impl Matcher {
     /// Facts and streams wait this long for each other.
     pub(crate) fn new(wait_seconds: u32) -> Self {
         let wait_ms = i64::from(wait_seconds) * 1_000;
-        let state = State { wait_ms, by_id: HashMap::new(), by_age: VecDeque::new(), bytes: 0 };
+        let state =
+            State { wait_ms, by_id: HashMap::new(), by_age: VecDeque::new(), bytes: 0, unshared: None };
         Self { state: Mutex::new(state) }
+    }
+
+    /// The same for a collector of a cluster: its facts are for the streams of the others, too.
+    pub(crate) fn in_cluster(wait_seconds: u32) -> Self {
+        let matcher = Self::new(wait_seconds);
+        matcher.state().unshared = Some(VecDeque::new());
+        matcher
     }
 
     /// Adds the known facts to reports that arrive. Later facts will find these reports.
@@ -106,12 +135,9 @@ impl Matcher {
             if let Some(result) = result {
                 counters.facts(result, 1);
             }
+            state.share(received_ms, &fact, result, false);
             match changed {
-                Some(ChangedStream { received_ms, country, accepted }) => batches.push(FactBatch {
-                    received_ms,
-                    facts: vec![fact],
-                    changed: Some((country, accepted)),
-                }),
+                Some(changed) => batches.push(changed.into_batch(&fact)),
                 None => waiting.push(fact),
             }
         }
@@ -125,7 +151,10 @@ impl Matcher {
     pub(crate) fn restore(&self, batch: JournaledBatch) {
         let mut state = self.state();
         for fact in &batch.facts {
-            let _changed = state.add_fact(batch.received_ms, fact);
+            // In a cluster, a report after a waiting fact need not have it: the fact may have been released before.
+            let waits = state.unshared.is_some() && batch.reports.is_empty();
+            let result = if waits { None } else { state.add_fact(batch.received_ms, fact).0 };
+            state.share(batch.received_ms, fact, result, true);
         }
         for journaled in batch.reports {
             let mut accepted =
@@ -282,7 +311,7 @@ impl State {
 }
 
 /// A fact that names a response matches by it alone: a trace may have several calls of a model.
-fn key_of_fact(fact: &ServerFact) -> MatchKey {
+pub(crate) fn key_of_fact(fact: &ServerFact) -> MatchKey {
     let trace_id = || fact.timing.trace_id.as_deref().unwrap_or_default();
     let id = match fact.response_id.as_str() {
         "" => format!("{TRACE}{}", trace_id()).into(),

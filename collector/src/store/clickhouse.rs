@@ -4,11 +4,13 @@
 //!
 //! `outbox.rs` lists the rows that ClickHouse lacks, `publisher.rs` sends them, `queries.rs` answers queries.
 //! `engine_table.rs` has the figures of engines, `marker_table.rs` the markers, `visit_key_table.rs` the key of visits.
-//! `notifier_table.rs` decides which collector sends notifications.
+//! `notifier_table.rs` decides which collector sends notifications. `fact_tables.rs` carries facts of the backend to the
+//! collector with the report of their stream.
 
 pub(crate) mod client;
 pub(crate) mod deletion;
 mod engine_table;
+mod fact_tables;
 mod marker_table;
 pub(crate) mod notifier_table;
 mod outbox;

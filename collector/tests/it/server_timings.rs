@@ -549,7 +549,9 @@ async fn a_stream_without_a_layer_has_one_reason() {
         json!({ "layer": "gateway", "sent": 0, "in_stream": 0, "without": reasons(0, 3, 11) })
     );
     let all = until(&collector, "/v1/server-layers", |answer| answer["facts"]["matched"] == 21).await;
-    assert_eq!(all["facts"], json!({ "matched": 21, "duplicate": 0, "expired": 0, "refused": 0 }));
+    let results =
+        json!({ "matched": 21, "duplicate": 0, "expired": 0, "refused": 0, "shared": 0, "claimed": 0 });
+    assert_eq!(all["facts"], results);
     let of_site = until(&collector, "/v1/server-layers?site=demo", |_| true).await;
     assert_eq!(of_site["facts"], Value::Null, "the counts are of all sites");
 }

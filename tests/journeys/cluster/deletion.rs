@@ -5,14 +5,14 @@ use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 use beacon::{Batch, StreamReport};
-use serde_json::Value;
-use tests::{ClickHouse, Collector, binary, eventually};
+use serde_json::{Value, json};
+use tests::{ClickHouse, Collector, binary, eventually, http};
 use tokio::process::Command;
 
 use super::beacons::ended;
 
 /// The tables with rows of a site.
-const TABLES: [&str; 4] = ["windows", "streams", "samples", "counts"];
+const TABLES: [&str; 6] = ["windows", "streams", "samples", "counts", "server_facts", "server_fact_claims"];
 
 /// Two collectors that share a ClickHouse, of two sites.
 pub(super) struct Cluster<'a> {
@@ -31,7 +31,7 @@ impl<'a> Cluster<'a> {
     pub(super) fn configure(&self, clickhouse: &str) -> Result<()> {
         let site = |name| format!("[[sites]]\nname = '{name}'\nkeys = ['{name}']\norigins = ['loopback']\n");
         let store = format!("[store.clickhouse]\nurl = '{clickhouse}'\npublish_seconds = 1\n");
-        let limits = "settle_after_seconds = 3\n[limits]\nmodels = 1\n";
+        let limits = "settle_after_seconds = 3\n[server]\nwithout_token = true\n[limits]\nmodels = 1\n";
         Ok(std::fs::write(self.config(), format!("{limits}{store}{}{}", site("gone"), site("kept")))?)
     }
 
@@ -47,9 +47,30 @@ impl<'a> Cluster<'a> {
 
     /// Sends streams of a site, from a number on.
     pub(super) async fn send(&self, collector: &Collector, site: &str, first: u64) -> Result<()> {
-        let named = |number| StreamReport { model: Some(format!("{site}-{number}").into()), ..ended(number) };
+        let named = |number| {
+            let id = format!("{site}-{number}");
+            StreamReport { model: Some(id.clone().into()), response_id: Some(id.into()), ..ended(number) }
+        };
         let reports = (first..first + STREAMS).map(named).collect();
         collector.send(site, serde_json::to_string(&Batch { reports })?).await
+    }
+
+    /// Sends a fact of the backend for a stream, and waits until the collectors have it, and so many claims.
+    pub(super) async fn send_fact(&self, collector: &Collector, number: u64, claims: u64) -> Result<()> {
+        let fact =
+            json!([{ "id": format!("gone-{number}"), "layer": "app", "source": "test", "ttft_ms": 5 }]);
+        let url = format!("{}/v1/server-timings?site=gone", collector.url);
+        http().post(url).json(&fact).send().await?.error_for_status()?;
+        let rows = format!(
+            "SELECT (SELECT count() FROM llm_rum.llm_rum_server_facts WHERE id = 'gone-{number}'),
+                (SELECT count() FROM llm_rum.llm_rum_server_fact_claims)"
+        );
+        eventually("a shared fact", async || {
+            let [facts, claimed]: [u64; 2] =
+                serde_json::from_str(&self.clickhouse.query(&rows).await.ok()?).ok()?;
+            (facts > 0 && claimed == claims).then_some(())
+        })
+        .await
     }
 
     pub(super) async fn delete(&self, name: &str, more: &[&str]) -> Result<Output> {

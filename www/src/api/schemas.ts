@@ -1149,7 +1149,7 @@ export type Scope = "collector" | "cluster";
 export interface ServerLayers {
   /**
    * Timings that backends sent for any stream since the store was created: `matched`, `duplicate`, `expired`,
-   * `refused`. Absent if the filter or the token selects sites.
+   * `refused`, and in a cluster `shared` and `claimed`. Absent if the filter or the token selects sites.
    */
   facts?: Record<string, number> | null;
   from: number;

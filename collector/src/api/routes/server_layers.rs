@@ -32,8 +32,8 @@ pub(crate) struct ServerLayers {
     streams: u64,
     /// From outside to inside, all of them.
     layers: Vec<LayerShare>,
-    /// Timings that backends sent for any stream since the store was created: `matched`, `duplicate`, `expired`, `refused`.
-    /// Absent if the filter or the token selects sites.
+    /// Timings that backends sent for any stream since the store was created: `matched`, `duplicate`, `expired`, `refused`,
+    /// and in a cluster `shared` and `claimed`. Absent if the filter or the token selects sites.
     #[serde(skip_serializing_if = "Option::is_none")]
     facts: Option<BTreeMap<&'static str, u64>>,
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::client::{Client, Params};
+use super::fact_tables::{CLAIMS, FACTS};
 use super::marker_table::NAME as MARKERS;
 use super::rows;
 use crate::config::ClickHouse;
@@ -71,6 +72,8 @@ fn conditions(deletion: &SiteDeletion) -> Vec<(&'static str, String)> {
         ("windows", before("start", minute_of(end_ms))),
         ("streams", before("received_ms", end_ms)),
         ("samples", before("day", day_of(end_ms))),
+        (FACTS, before("toUnixTimestamp64Milli(written)", end_ms)),
+        (CLAIMS, before("toUnixTimestamp64Milli(written)", end_ms)),
         (MARKERS, before("timestamp_ms", end_ms)),
     ];
     // Counters have no time.
@@ -101,7 +104,7 @@ mod tests {
     fn a_deletion_by_time_leaves_counters() {
         let deletion = |before_ms| SiteDeletion { site: "shop".into(), from_ms: None, before_ms };
         let all: Vec<_> = conditions(&deletion(None)).into_iter().map(|(table, _)| table).collect();
-        assert_eq!(all, ["windows", "streams", "samples", "markers", "counts"]);
+        assert_eq!(all, ["windows", "streams", "samples", FACTS, CLAIMS, "markers", "counts"]);
         let earlier = conditions(&deletion(Some(2 * 86_400_000)));
         assert_eq!(
             earlier.iter().map(|(_, condition)| condition.as_str()).collect::<Vec<_>>(),
@@ -109,6 +112,8 @@ mod tests {
                 "site = 'shop' AND start < 2880",
                 "site = 'shop' AND received_ms < 172800000",
                 "site = 'shop' AND day < 2",
+                "site = 'shop' AND toUnixTimestamp64Milli(written) < 172800000",
+                "site = 'shop' AND toUnixTimestamp64Milli(written) < 172800000",
                 "site = 'shop' AND timestamp_ms < 172800000"
             ]
         );

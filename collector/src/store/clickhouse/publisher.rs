@@ -1,6 +1,7 @@
 //! The publishing thread: sends the outbox to ClickHouse and reads the revisions of peers. While ClickHouse is away,
 //! changes stay in the outbox.
 
+mod facts;
 mod round;
 mod send;
 
@@ -19,6 +20,7 @@ use crate::config::{ClickHouse, Config};
 use crate::store::error::StoreError;
 use crate::store::stream_index::StreamIndex;
 use crate::time;
+pub(crate) use facts::FactExchange;
 use round::{PublishState, Shared};
 
 /// Handle of the running thread. Dropping it publishes once more and ends the thread. Changes that ClickHouse
@@ -40,6 +42,7 @@ impl Publisher {
         config: &Config,
         clickhouse: ClickHouse,
         stream_index: StreamIndex,
+        facts: Option<FactExchange>,
     ) -> Result<Self, StoreError> {
         let every = Duration::from_secs(clickhouse.publish_seconds.into());
         let shared = Arc::new(Shared::default());
@@ -50,7 +53,9 @@ impl Publisher {
             outbox,
             client: Client::new(clickhouse),
             store: config.store.clone(),
+            wait_seconds: config.server.wait_seconds,
             stream_index,
+            facts,
             shared: shared.clone(),
             is_ready: false,
             version: 0,
@@ -138,7 +143,7 @@ impl PublishState {
     fn publish(&mut self) -> Result<(), StoreError> {
         let began_ms = time::now_ms();
         if !self.is_ready {
-            schema::make(&self.client, &self.store)?;
+            schema::make(&self.client, &self.store, self.wait_seconds)?;
             self.version = self.seen_version()?;
             self.send_markers(began_ms)?;
             self.is_ready = true;
@@ -159,6 +164,9 @@ impl PublishState {
         self.drop_streams(seq_nos.remembered_from)?;
         self.read_peers(unread_from)?;
         self.unread_from = None;
+        if let Some(facts) = &mut self.facts {
+            facts.exchange(&self.client, &self.collector, began_ms)?;
+        }
         self.shared.published_ms.store(began_ms, Ordering::Relaxed);
         Ok(())
     }

@@ -2,16 +2,19 @@
 //! the highest version wins in whatever order rows arrive.
 
 use super::client::{ClickHouseError, Client, Params};
+use super::fact_tables;
 use super::rows::stats_columns;
 use crate::aggregate::dimension::{self, Dimension};
 use crate::aggregate::metric::Metric;
 use crate::config;
 
 /// Creates missing tables. Existing tables keep their engine and retention.
-pub(super) fn make(client: &Client, store: &config::Store) -> Result<(), ClickHouseError> {
+pub(super) fn make(client: &Client, store: &config::Store, wait_seconds: u32) -> Result<(), ClickHouseError> {
     let database = client.database();
     client.execute(&format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
-    for statement in statements(client, store) {
+    for statement in
+        statements(client, store).into_iter().chain(fact_tables::statements(client, wait_seconds))
+    {
         client.execute(&statement)?;
     }
     let mut params = Params::default();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::facts::FactExchange;
 use crate::aggregate::changes::PeerRevision;
 use crate::aggregate::dedup::SeqNo;
 use crate::config;
@@ -29,7 +30,10 @@ pub(super) struct PublishState {
     pub(super) outbox: Outbox,
     pub(super) client: Client,
     pub(super) store: config::Store,
+    pub(super) wait_seconds: u32,
     pub(super) stream_index: StreamIndex,
+    /// `None` if no token may send timings of the backend.
+    pub(super) facts: Option<FactExchange>,
     pub(super) shared: Arc<Shared>,
     /// The tables exist, and the highest version in them is known.
     pub(super) is_ready: bool,
