@@ -3,6 +3,7 @@ use super::*;
 const VLLM: &str = include_str!("../../../tests/fixtures/engines/vllm.prom");
 const SGLANG: &str = include_str!("../../../tests/fixtures/engines/sglang.prom");
 const LLAMA_CPP: &str = include_str!("../../../tests/fixtures/engines/llama-cpp.prom");
+const LLAMA_CPP_BUSY: &str = include_str!("../../../tests/fixtures/engines/llama-cpp-busy.prom");
 const LITELLM: &str = include_str!("../../../tests/fixtures/engines/litellm.prom");
 
 fn engine(more: &str) -> Engine {
@@ -53,6 +54,19 @@ fn llama_cpp_needs_the_name_of_its_model() {
     assert_eq!(gauges(&scrape), [("tiny", Figure::Waiting, 0.0), ("tiny", Figure::Running, 0.0)]);
     let [kv, ..] = &missing(&scrape)[..] else { panic!("the recorded version has no KV usage") };
     assert_eq!(*kv, Figure::KvUsage);
+}
+
+#[test]
+fn requests_wait_for_the_slot_of_a_busy_llama_cpp() {
+    let scrape = read(LLAMA_CPP_BUSY, &engine("model = \"tiny\"")).unwrap();
+    assert_eq!(gauges(&scrape), [("tiny", Figure::Waiting, 4.0), ("tiny", Figure::Running, 1.0)]);
+    let counter = |wanted| {
+        let of_figure = scrape.counters.iter().filter(|(series, _)| series.figure == wanted);
+        of_figure.map(|(_, value)| *value).collect::<Vec<_>>()
+    };
+    assert_eq!(counter(Figure::CacheHits), [197.0]);
+    // Accepted tokens by position have another name: they are in the sum already.
+    assert_eq!((counter(Figure::Drafted), counter(Figure::Accepted)), (vec![21_786.0], vec![283.0]));
 }
 
 #[test]
