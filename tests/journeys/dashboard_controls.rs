@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use beacon::{Batch, Defect, Page, StreamReport};
+use beacon::{Batch, Defect, Outcome, Page, StreamReport};
 use fantoccini::actions::{InputSource, MouseActions, PointerAction};
 use fantoccini::key::Key;
 use fantoccini::{Locator, actions};
@@ -224,14 +224,61 @@ async fn facts_of_single_streams_filter_the_screen_and_the_list() -> Result<()> 
     browser.page.find(Locator::Css("body")).await?.send_keys("x").await?;
     has_streams(&browser, "40").await?;
     browser.page.find(Locator::Css("[data-counts=defects] .ledger button")).await?.click().await?;
+    has_streams(&browser, "5").await?;
     eventually("the streams with the defect alone", || async {
         let rows =
             browser.page.execute("return document.querySelectorAll('.streams tbody tr').length", vec![]);
         (rows.await.ok()? == 5).then_some(())
     })
     .await?;
+    ensure!(text(&browser, ".chip").await?.contains("stall"), "the chip names the defect");
+    browser.page.find(Locator::Css("body")).await?.send_keys("x").await?;
     has_streams(&browser, "40").await?;
     browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_and_the_legend_filter_the_screen_by_keyboard() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let collector = Collector::start(data.path()).await?;
+    let outcomes = [Outcome::Truncated, Outcome::Truncated, Outcome::HttpError];
+    let ended = |number: u64| {
+        let outcome = outcomes.get(number as usize).copied().unwrap_or(Outcome::Complete);
+        StreamReport { outcome, ..report(number) }
+    };
+    post(&collector, (0..40).map(ended).collect()).await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "ready").await?;
+    let line = "[data-counts=outcomes] .ledger li:nth-child(2) button";
+    for (button, streams, chip) in [
+        (line, "2", "outcome truncated"),
+        ("[data-chart=ttft] .legend button", "3", "truncated or provider error or http error"),
+        ("[data-outcome=complete] .outcome", "37", "outcome complete"),
+    ] {
+        press(&browser, button).await?;
+        has_streams(&browser, streams).await?;
+        let shown = text(&browser, ".chip").await?;
+        ensure!(shown.contains(chip), "no {chip:?} in {shown:?}");
+        browser.page.find(Locator::Css("body")).await?.send_keys("x").await?;
+        has_streams(&browser, "40").await?;
+    }
+    // Pressed again, it removes its filter.
+    let legend = "[data-chart=ttft] .legend button";
+    press(&browser, legend).await?;
+    shown(&browser, &format!("{legend}[aria-pressed=true]")).await?;
+    has_streams(&browser, "3").await?;
+    press(&browser, legend).await?;
+    has_streams(&browser, "40").await?;
+    browser.close().await
+}
+
+/// Focuses a button and presses Enter.
+async fn press(browser: &Browser, button: &str) -> Result<()> {
+    let focus = "document.querySelector(args[0]).closest('button').focus()";
+    browser.run(focus, vec![button.into()]).await?;
+    browser.page.active_element().await?.send_keys(&char::from(Key::Enter).to_string()).await?;
+    Ok(())
 }
 
 async fn has_streams(browser: &Browser, count: &str) -> Result<()> {

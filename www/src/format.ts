@@ -190,7 +190,7 @@ export function intervalText(
 /** A value of a dimension as text: a country by its name. */
 export function valueLabel(dimension: string, value: string): string {
   if (dimension === "server_source") return sourceLabel(value);
-  if (dimension === "dialect") return humanize(value);
+  if (["dialect", "outcome", "defect"].includes(dimension)) return humanize(value);
   if (dimension !== "country" || !/^[A-Z]{2}$/.test(value)) return value;
   return countries.of(value) ?? value;
 }

@@ -12,7 +12,6 @@ import type {
   Heatmap,
   HistogramAnswer,
   Live,
-  Outcome,
   Refusal,
   SampleKind,
   Session,
@@ -176,8 +175,6 @@ export const setChartType = (chartType: ChartType) => navigate({ chartType });
 export const setCompareTo = (compareTo: CompareTo | null) => navigate({ compareTo });
 export const setGroupBy = (by: Dimension) => navigate({ by, showsAllGroups: false });
 export const setShowsAllGroups = (showsAllGroups: boolean) => navigate({ showsAllGroups });
-export const setOutcome = (outcome: Outcome | null) => navigate({ outcome });
-export const setDefect = (defect: string | null) => navigate({ defect });
 export const setSample = (sample: SampleKind | null) => navigate({ sample });
 export const toggleColumn = (column: StreamColumn) =>
   navigate({ columns: toggledColumn(view.value.columns ?? DEFAULT_COLUMNS, column) });
@@ -187,6 +184,16 @@ export const closeStream = () => navigate({ stream: null });
 
 /** Sets or removes a filter. Closes the stream detail to show the result. */
 export const setFilter = (dimension: Dimension, value: string) => setFilters({ [dimension]: [value] });
+
+/** Whether a filter selects exactly these values. */
+export function isOnly(dimension: Dimension, values: readonly string[]): boolean {
+  const set = view.value.filters[dimension] ?? [];
+  return set.length === values.length && values.every((value) => set.includes(value));
+}
+
+/** Selects exactly these values, or removes the filter that does. */
+export const toggleOnly = (dimension: Dimension, values: readonly string[]) =>
+  setFilters({ [dimension]: isOnly(dimension, values) ? [] : [...values] });
 
 /** Sets some filters at once; one without values is removed. */
 export function setFilters(change: Filters): void {

@@ -22,6 +22,9 @@ export const OUTCOMES: readonly Outcome[] = [
   "unobserved",
 ];
 
+/** The values of dimensions whose filter takes only certain ones. */
+const FILTER_WORDS: Partial<Record<Dimension, readonly string[]>> = { outcome: OUTCOMES, defect: [...DEFECTS, "none"] };
+
 export const SAMPLES: readonly SampleKind[] = ["slowest", "failed", "uniform"];
 
 /** Chart of the metric over time. */
@@ -43,9 +46,6 @@ export interface View {
   by: Dimension;
   /** Shows all values, not only those with the most streams. */
   showsAllGroups: boolean;
-  /** Outcome and defect of the listed streams. */
-  outcome: Outcome | null;
-  defect: string | null;
   /** Sample to list; `null` for the newest streams. */
   sample: SampleKind | null;
   /** Columns of the list; `null` for the default ones. */
@@ -61,8 +61,6 @@ export const DEFAULT_VIEW: View = {
   compareTo: null,
   by: "model",
   showsAllGroups: false,
-  outcome: null,
-  defect: null,
   sample: null,
   columns: null,
   stream: null,
@@ -73,8 +71,11 @@ export function readView(search: string): View {
   const filters: Filters = {};
   for (const name of query.keys()) {
     const dimension = readDimension(name);
-    const values = query.getAll(name).filter((value) => value !== "");
-    if (dimension && values.length > 0) filters[dimension] = values;
+    if (!dimension) continue;
+    const words = FILTER_WORDS[dimension];
+    const isValue = (value: string) => value !== "" && (words?.includes(value.replace(/^!/, "")) ?? true);
+    const values = query.getAll(name).filter(isValue);
+    if (values.length > 0) filters[dimension] = values;
   }
   return {
     range:
@@ -85,8 +86,6 @@ export function readView(search: string): View {
     compareTo: oneOf(COMPARISONS, query.get("compare_to")),
     by: readDimension(query.get("by")) ?? DEFAULT_VIEW.by,
     showsAllGroups: query.get("rows") === "all",
-    outcome: oneOf(OUTCOMES, query.get("outcome")),
-    defect: oneOf(DEFECTS, query.get("defect")),
     sample: oneOf(SAMPLES, query.get("sample")),
     columns: readColumns(query.get("columns")),
     stream: query.get("stream") || null,
@@ -105,8 +104,6 @@ export function writeView(view: View): string {
   if (view.compareTo) query.set("compare_to", view.compareTo);
   if (view.by !== DEFAULT_VIEW.by) query.set("by", view.by);
   if (view.showsAllGroups) query.set("rows", "all");
-  if (view.outcome) query.set("outcome", view.outcome);
-  if (view.defect) query.set("defect", view.defect);
   if (view.sample) query.set("sample", view.sample);
   if (view.columns) query.set("columns", columnsText(view.columns));
   if (view.stream) query.set("stream", view.stream);

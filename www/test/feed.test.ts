@@ -222,6 +222,19 @@ it("no stream at all is empty with any outcome filter", async () => {
   expect((await opened()).screen.value).toBe("ready");
 });
 
+it("a chosen outcome filters every request until it is undone", async () => {
+  const page = await opened();
+  for (const chosen of [["timeout", "empty"], []]) {
+    requests = [];
+    page.toggleOnly("outcome", ["timeout", "empty"]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(page.isOnly("outcome", ["empty", "timeout"])).toBe(chosen.length > 0);
+    expect(requests.length).toBeGreaterThan(5);
+    const queries = requests.filter(({ pathname }) => pathname !== "/v1/session");
+    for (const { pathname, searchParams } of queries) expect(searchParams.getAll("outcome"), pathname).toEqual(chosen);
+  }
+});
+
 it("an older page is loaded again if the list has changed", async () => {
   const rows = (...ids: string[]) => ids.map((id) => ({ id, received_ms: 1 }));
   let newest = { streams: rows("d", "c"), next: "c" };

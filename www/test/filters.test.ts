@@ -23,6 +23,11 @@ it("a filter is told in words", () => {
   expect(filterText("attribute.plan", ["pro", "FR"])).toEqual({ subject: "plan", text: "pro or FR" });
 });
 
+it("outcomes and defects are told in words", () => {
+  expect(filterText("outcome", ["http_error", "timeout"])).toEqual({ subject: "outcome", text: "http error or timeout" });
+  expect(filterText("defect", ["!html_in_stream"]).text).toBe("not html in stream");
+});
+
 it("an attribute named like a dimension says what it is", () => {
   expect(filterText("attribute.release", ["v42"]).subject).toBe("release (attribute)");
 });

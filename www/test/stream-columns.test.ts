@@ -40,9 +40,9 @@ it("streams of a kind share the app, the model and the browser", () => {
   });
 });
 
-it("a dimension is a column unless the collector derives it", () => {
+it("a dimension is a column unless it is derived or named apart", () => {
   const missing = DIMENSIONS.filter((dimension) => !(dimension in DIMENSION_VALUES));
-  expect(missing).toEqual(["prompt_size", "cached", "reasoning", "stream_kind"]);
+  expect(missing).toEqual(["prompt_size", "cached", "reasoning", "stream_kind", "outcome", "defect"]);
 });
 
 it("a value that the report does not tell is absent", () => {

@@ -10,14 +10,19 @@ it("the defaults give an empty query string", () => {
 it("a view survives the query string", () => {
   const view: View = {
     range: "24h",
-    filters: { site: ["demo"], model: ["org/model name & more:7b", "b"], provider: ["!llama_cpp"], release: ["v42"] },
+    filters: {
+      site: ["demo"],
+      model: ["org/model name & more:7b", "b"],
+      provider: ["!llama_cpp"],
+      release: ["v42"],
+      outcome: ["!complete", "!aborted"],
+      defect: ["stall", "none"],
+    },
     metric: "inter_chunk_latency",
     chartType: "heatmap",
     compareTo: "week",
     by: "use_case",
     showsAllGroups: true,
-    outcome: "truncated",
-    defect: "stall",
     sample: "slowest",
     columns: ["model", "browser", "ttfv"],
     stream: "9f86d081884c7d659a2feaa0c55ad015",
@@ -36,6 +41,7 @@ it("unknown values fall back to the defaults", () => {
   expect(readView("?from=1&to=x&compare_to=year")).toEqual(DEFAULT_VIEW);
   const unknown = "?range=2y&metric=vibes&drawing=pie&by=shoe&rows=some&outcome=fine&defect=hum&sample=best&columns=shoe&shoe=43";
   expect(readView(unknown)).toEqual(DEFAULT_VIEW);
+  expect(readView("?outcome=fine&outcome=!timeout&defect=!hum").filters).toEqual({ outcome: ["!timeout"] });
 });
 
 it("attributes are filters and dimensions by their key", () => {

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use beacon::{MAX_ATTRIBUTE_BYTES, StreamReport, is_attribute_key};
+use beacon::{Defect, MAX_ATTRIBUTE_BYTES, Outcome, StreamReport, is_attribute_key};
+
+use super::dimension::UNKNOWN;
 
 /// What a query does with a dimension of single streams.
 pub(crate) struct StreamDimension {
@@ -11,14 +13,15 @@ pub(crate) struct StreamDimension {
     pub(crate) name: &'static str,
     /// Fields on which the value depends.
     pub(crate) reads: &'static [&'static str],
-    /// Value of a stream. `None` if it is unknown.
-    pub(crate) value: ValueOf,
+    value: Value,
+    /// The words that a filter takes. `None`: any text.
+    pub(crate) words: Option<fn() -> Vec<&'static str>>,
     /// Whether it can be the reason why a stream is slow or fails. Otherwise it may follow from that.
     pub(crate) is_reason: bool,
 }
 
 /// In the order of the API's parameters.
-pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 17] = [
+pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 19] = [
     reason("release", &["page_release"], |report| report.page.as_ref()?.release.as_deref()),
     reason("variant", &["variant"], |report| report.variant.as_deref()),
     reason("route", &["page_route"], |report| report.page.as_ref()?.route.as_deref()),
@@ -40,20 +43,76 @@ pub(crate) static STREAM_DIMENSIONS: [StreamDimension; 17] = [
     fact(KIND, &KIND_READS, |report| Some(report.kind().as_str())),
     fact("finish_reason", &["finish_reason"], |report| report.finish_reason.as_deref()),
     fact("server_source", &["server_source"], |report| Some(&*report.server.as_ref()?.source)),
+    StreamDimension {
+        words: Some(|| Outcome::ALL.iter().map(|outcome| outcome.as_str()).collect()),
+        ..fact(OUTCOME, &[OUTCOME], |report| Some(report.outcome.as_str()))
+    },
+    StreamDimension {
+        name: "defect",
+        reads: &["defects"],
+        value: Value::Defects,
+        words: Some(|| Defect::ALL.iter().map(|defect| defect.as_str()).chain([NONE]).collect()),
+        is_reason: false,
+    },
 ];
+
+/// Where the values of a dimension come from.
+enum Value {
+    /// A stream has one value, or `None` if it is unknown.
+    One(ValueOf),
+    /// A stream has all its defects, or [`NONE`].
+    Defects,
+}
+
+type ValueOf = for<'a> fn(&'a StreamReport) -> Option<&'a str>;
+
+/// Dimension of the outcomes.
+pub(crate) const OUTCOME: &str = "outcome";
+
+/// The defect of a stream without defects.
+pub(crate) const NONE: &str = "none";
 
 /// Dimension of the kinds of streams. A query that does not name it is about answers alone.
 pub(crate) const KIND: &str = "stream_kind";
 pub(crate) const KIND_READS: [&str; 2] = ["background", "observed"];
 
-type ValueOf = for<'a> fn(&'a StreamReport) -> Option<&'a str>;
-
 const fn reason(name: &'static str, reads: &'static [&'static str], value: ValueOf) -> StreamDimension {
-    StreamDimension { name, reads, value, is_reason: true }
+    StreamDimension { name, reads, value: Value::One(value), words: None, is_reason: true }
 }
 
 const fn fact(name: &'static str, reads: &'static [&'static str], value: ValueOf) -> StreamDimension {
-    StreamDimension { name, reads, value, is_reason: false }
+    StreamDimension { name, reads, value: Value::One(value), words: None, is_reason: false }
+}
+
+impl StreamDimension {
+    /// All values of a stream, at least one.
+    pub(crate) fn values<'a>(&self, report: &'a StreamReport) -> impl Iterator<Item = &'a str> + use<'a> {
+        let (one, defects) = match self.value {
+            Value::One(value) => (Some(value(report).unwrap_or(UNKNOWN)), None),
+            Value::Defects if report.defects.is_empty() => (Some(NONE), None),
+            Value::Defects => (None, Some(report.defects.iter().map(|(defect, _)| defect.as_str()))),
+        };
+        one.into_iter().chain(defects.into_iter().flatten())
+    }
+
+    /// The value of a stream that is the only one and known.
+    pub(crate) fn known_value<'a>(&self, report: &'a StreamReport) -> Option<&'a str> {
+        match self.value {
+            Value::One(value) => value(report),
+            Value::Defects => None,
+        }
+    }
+
+    /// Whether a stream may have several values.
+    pub(crate) const fn may_have_several(&self) -> bool {
+        matches!(self.value, Value::Defects)
+    }
+}
+
+/// Place of a dimension in [`STREAM_DIMENSIONS`].
+pub(crate) fn place_of(name: &str) -> usize {
+    let at = STREAM_DIMENSIONS.iter().position(|dimension| dimension.name == name);
+    at.expect("the dimension is in the table")
 }
 
 /// Key of an attribute, a dimension that the app names.
@@ -146,14 +205,13 @@ fn reasoning(report: &StreamReport) -> Option<&'static str> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use beacon::Page;
+    use beacon::{Defect, Page};
 
     use super::*;
     use crate::aggregate::dimension::DIMENSIONS;
 
     fn value_of(name: &str, report: &StreamReport) -> Option<String> {
-        let dimension = STREAM_DIMENSIONS.iter().find(|dimension| dimension.name == name).unwrap();
-        (dimension.value)(report).map(str::to_owned)
+        STREAM_DIMENSIONS[place_of(name)].known_value(report).map(str::to_owned)
     }
 
     #[test]
@@ -166,14 +224,28 @@ mod tests {
     #[test]
     fn a_value_that_the_report_does_not_tell_is_absent() {
         let report = StreamReport::new("0");
-        // Each stream is of a kind.
-        for dimension in STREAM_DIMENSIONS.iter().filter(|dimension| dimension.name != KIND) {
-            assert_eq!((dimension.value)(&report), None, "{}", dimension.name);
+        // Each stream is of a kind and has an outcome.
+        for dimension in
+            STREAM_DIMENSIONS.iter().filter(|dimension| ![KIND, OUTCOME].contains(&dimension.name))
+        {
+            assert_eq!(dimension.known_value(&report), None, "{}", dimension.name);
         }
         let page = Page { release: Some("v42".into()), ..Page::default() };
         let report = StreamReport { page: Some(page), ..report };
         assert_eq!(value_of("release", &report).as_deref(), Some("v42"));
         assert_eq!(value_of("route", &report), None);
+    }
+
+    #[test]
+    fn a_stream_has_all_its_defects_or_none() {
+        let mut report = StreamReport::new("0");
+        let defects = |report: &StreamReport| {
+            STREAM_DIMENSIONS[place_of("defect")].values(report).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(defects(&report), [NONE]);
+        report.defects.set(Defect::Stall, 2);
+        report.defects.set(Defect::Malformed, 1);
+        assert_eq!(defects(&report), ["malformed", "stall"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::parquet_writer::ParquetWriter;
 use crate::aggregate::judgement::Judgement;
 use crate::aggregate::metric::{self, METRICS, MetricDefinition};
 use crate::aggregate::phase::{FIELDS_OF_LAYERS, FIELDS_OF_PHASES, FIELDS_OF_WAIT, LayerTtft, Phase, Phases};
-use crate::aggregate::stream_dimension::{STREAM_DIMENSIONS, StreamDimension};
+use crate::aggregate::stream_dimension::STREAM_DIMENSIONS;
 use crate::aggregate::window_stats::{FIELDS_OF_COUNTS, WindowStats};
 use crate::journal::record::tests::full;
 use crate::report::server_fact::Layer;
@@ -199,9 +199,9 @@ proptest! {
                 metric::Value::Many(of) => prop_assert_eq!(of(&read), of(&report), "{}", id),
             }
         }
-        for StreamDimension { name, reads, value, .. } in &STREAM_DIMENSIONS {
-            let read = read(reads);
-            prop_assert_eq!(value(&read), value(&report), "{}", name);
+        for dimension in &STREAM_DIMENSIONS {
+            let values = |report: &StreamReport| dimension.values(report).map(str::to_owned).collect::<Vec<_>>();
+            prop_assert_eq!(values(&read(dimension.reads)), values(&report), "{}", dimension.name);
         }
         let of_wait = read(&[&FIELDS_OF_WAIT, FIELDS_OF_PHASES].concat());
         prop_assert_eq!(parts_of_wait(&of_wait), parts_of_wait(&report));

@@ -97,8 +97,10 @@ impl Backend<'_> {
         mut each: impl FnMut([&str; N], &WindowStats),
     ) -> Result<(), StoreError> {
         if asked.filter.needs_streams() {
-            let values = |stream: &KeptStream<'_>| by.map(|dimension| stream.series[dimension].clone());
-            let groups = self.kept_by(asked, &[], |stream, _| values(stream))?;
+            let groups = self.kept_in_groups(asked, &[], |stream, groups| {
+                let values = by.map(|dimension| stream.series[dimension].clone());
+                stream.add_to(groups.entry(values).or_default(), asked.metrics);
+            })?;
             groups.iter().for_each(|(values, stats)| each(values.each_ref().map(String::as_str), stats));
             return Ok(());
         }
@@ -132,20 +134,17 @@ impl Backend<'_> {
         Ok(())
     }
 
-    /// Statistics of the kept streams by a value of each, which may depend on the values so far. `reads`: fields on which the
-    /// value depends.
-    pub(crate) fn kept_by<K: Ord>(
+    /// Statistics of the kept streams in groups: `add` adds each stream to one or several. `reads`: fields that it reads
+    /// to find them.
+    pub(crate) fn kept_in_groups<K: Ord>(
         &self,
         asked: &WindowsQuery<'_>,
         reads: &[&'static str],
-        value: impl Fn(&KeptStream<'_>, &BTreeMap<K, WindowStats>) -> K,
+        mut add: impl FnMut(&KeptStream<'_>, &mut BTreeMap<K, WindowStats>),
     ) -> Result<BTreeMap<K, WindowStats>, StoreError> {
         let mut groups = BTreeMap::new();
-        let add = |stream: &KeptStream<'_>| {
-            let value = value(stream, &groups);
-            stream.add_to(groups.entry(value).or_default(), asked.metrics);
-        };
-        self.each_kept(KeptQuery::of_statistics(asked, reads.iter().copied()), |_| {}, add)?;
+        let query = KeptQuery::of_statistics(asked, reads.iter().copied());
+        self.each_kept(query, |_| {}, |stream| add(stream, &mut groups))?;
         Ok(groups)
     }
 

@@ -6,7 +6,7 @@ use beacon::{Outcome, StreamKind, StreamReport};
 
 use crate::aggregate::dimension::{Dimension, UNKNOWN};
 use crate::aggregate::stream_dimension::{
-    ATTRIBUTES, AttributeKey, KIND, KIND_READS, STREAM_DIMENSIONS, StreamDimension,
+    ATTRIBUTES, AttributeKey, KIND, KIND_READS, OUTCOME, STREAM_DIMENSIONS, StreamDimension, place_of,
 };
 use crate::config::token::AllowedSites;
 
@@ -22,12 +22,9 @@ pub(crate) struct Filter {
 /// What a query selects by facts that only single streams tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct StreamSelections {
-    pub(crate) outcomes: Selection,
     /// In the order of [`STREAM_DIMENSIONS`].
     pub(crate) dimensions: [Selection; STREAM_DIMENSIONS.len()],
     pub(crate) attributes: BTreeMap<AttributeKey, Selection>,
-    /// A stream may have several defects, and is selected by any of them.
-    pub(crate) defects: Selection,
 }
 
 /// The values of a dimension that a query selects.
@@ -128,29 +125,25 @@ impl Filter {
 
     /// Whether it selects the stream, as far as only the stream itself tells.
     pub(crate) fn selects_report(&self, report: &StreamReport) -> bool {
-        let StreamSelections { dimensions, attributes, defects, .. } = &self.of_streams;
+        let StreamSelections { dimensions, attributes } = &self.of_streams;
         let has_value = |(dimension, selection): (&StreamDimension, &Selection)| {
-            *selection == Selection::All || selection.contains((dimension.value)(report).unwrap_or(UNKNOWN))
+            selection.contains_any_of(dimension.values(report))
         };
         self.selects_kind(report.kind())
-            && self.selects_outcome(report.outcome)
             && STREAM_DIMENSIONS.iter().zip(dimensions).all(has_value)
             && attributes
                 .iter()
                 .all(|(key, selected)| selected.contains(key.value(report).unwrap_or(UNKNOWN)))
-            && defects.contains_any_of(report.defects.iter().map(|(defect, _)| defect.as_str()))
     }
 
     /// The fields on which [`selects_report`](Self::selects_report) depends.
     pub(super) fn reads_of_reports(&self) -> impl Iterator<Item = &'static str> {
-        let StreamSelections { outcomes, dimensions, attributes, defects } = &self.of_streams;
-        let facts = [(outcomes, "outcome"), (defects, "defects")];
-        let facts = facts.into_iter().filter(|(selection, _)| **selection != Selection::All);
-        let facts = facts.chain(attributes.values().map(|selection| (selection, ATTRIBUTES)));
+        let StreamSelections { dimensions, attributes } = &self.of_streams;
+        let of_attributes = attributes.values().map(|_| ATTRIBUTES);
         let restricted = STREAM_DIMENSIONS.iter().zip(dimensions);
         let restricted = restricted.filter(|(_, selection)| **selection != Selection::All);
         let read = restricted.flat_map(|(dimension, _)| dimension.reads).copied();
-        facts.map(|(_, field)| field).chain(KIND_READS).chain(read)
+        of_attributes.chain(KIND_READS).chain(read)
     }
 
     /// Whether it selects streams of this kind: answers alone, unless the query names kinds.
@@ -165,17 +158,17 @@ impl Filter {
     pub(crate) fn of_every_kind(mut self) -> Self {
         if *self.kinds() == Selection::All {
             let every = StreamKind::WORDS.iter().map(|word| (*word).to_owned());
-            self.of_streams.dimensions[kinds_at()] = Selection::Only(every.collect());
+            self.of_streams.dimensions[place_of(KIND)] = Selection::Only(every.collect());
         }
         self
     }
 
     fn kinds(&self) -> &Selection {
-        &self.of_streams.dimensions[kinds_at()]
+        &self.of_streams.dimensions[place_of(KIND)]
     }
 
     pub(crate) fn selects_outcome(&self, outcome: Outcome) -> bool {
-        self.of_streams.outcomes.contains(outcome.as_str())
+        self.of_streams.dimensions[place_of(OUTCOME)].contains(outcome.as_str())
     }
 
     /// Whether it selects all streams that windows tell apart.
@@ -203,11 +196,6 @@ impl Filter {
             Some((dimension, selection, selection.named()?))
         })
     }
-}
-
-fn kinds_at() -> usize {
-    let at = STREAM_DIMENSIONS.iter().position(|dimension| dimension.name == KIND);
-    at.expect("the kind is a dimension")
 }
 
 #[cfg(test)]

@@ -86,6 +86,7 @@ impl KeptStream<'_> {
 }
 
 /// One stream that has ended and whose report is kept.
+#[derive(Clone, Copy)]
 pub(crate) struct KeptStream<'a> {
     /// The values that it is counted under.
     pub(crate) series: &'a Series,

@@ -1,5 +1,7 @@
 //! Filters by what only single streams tell, on every route that has a filter.
 
+use std::collections::BTreeMap;
+
 use beacon::{Defect, NetworkTiming, Outcome, Page, PageLifecycle, ServerTiming, StreamReport};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -22,6 +24,7 @@ fn report(id: u128) -> StreamReport {
     }
     if id.is_multiple_of(7) {
         report.defects.set(Defect::NoSentinel, 1);
+        report.defects.set(Defect::Stall, u32::from(id.is_multiple_of(2)));
     }
     let page =
         Page { browser: Some(if is_firefox { "firefox" } else { "chrome" }.into()), ..Page::default() };
@@ -136,6 +139,8 @@ async fn every_fact_of_a_stream_filters() {
         ("outcome=!complete&browser=firefox", 20),
         ("defect=no_sentinel", 42),
         ("defect=!no_sentinel", 258),
+        ("defect=none", 258),
+        ("defect=!none&outcome=!complete", 8),
         ("defect=stall&defect=no_sentinel", 42),
         ("server_source=vllm", 60),
         ("server_source=unknown", 240),
@@ -184,6 +189,62 @@ async fn two_dimensions_group_by_their_pairs() {
     for by in ["by=model&by=model", "by=model&by=colour", "by=model&by=site&by=browser"] {
         collector.get(&format!("/v1/breakdown?{by}")).await.refused(400, "bad_query");
     }
+}
+
+/// The values of a stream's outcome or of its defects, from the report as it is exported.
+fn words(report: &Value, dimension: &str) -> Vec<String> {
+    match (dimension, report["defects"].as_object()) {
+        ("outcome", _) => vec![report["outcome"].as_str().unwrap().to_owned()],
+        (_, Some(defects)) if !defects.is_empty() => defects.keys().cloned().collect(),
+        _ => vec!["none".to_owned()],
+    }
+}
+
+#[tokio::test]
+async fn outcomes_and_defects_group_streams() {
+    let collector = counted().await;
+    let exported = collector.get("/v1/streams.ndjson").await.body;
+    let reports: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let all = collector.json("/v1/summary").await;
+    let bad = |answer: &Value| {
+        let goodput = &answer["goodput"];
+        goodput["total"].as_f64().unwrap() - goodput["good"].as_f64().unwrap()
+    };
+    for dimension in ["outcome", "defect"] {
+        let mut expected = BTreeMap::<String, usize>::new();
+        for word in reports.iter().flat_map(|report| words(report, dimension)) {
+            *expected.entry(word).or_default() += 1;
+        }
+        let answer = collector.json(&format!("/v1/breakdown?by={dimension}")).await;
+        let groups = answer["groups"].as_array().unwrap();
+        assert_eq!(groups.len(), expected.len(), "{answer}");
+        for group in groups {
+            let value = group["value"].as_str().unwrap();
+            assert_eq!(group["streams"], expected[value], "{value}");
+            // Of all streams, though a stream counts with each of its defects.
+            let share = expected[value] as f64 / reports.len() as f64;
+            assert!((group["share"].as_f64().unwrap() - share).abs() < 1e-9, "{value}: {group}");
+            let of_value = collector.json(&format!("/v1/summary?{dimension}={value}")).await;
+            assert_eq!(of_value["ttfv"]["p95_ms"], group["p95_ms"], "{value}");
+            assert_eq!(of_value["errors"]["count"], group["errors"], "{value}");
+            let traffic =
+                of_value["goodput"]["total"].as_f64().unwrap() / all["goodput"]["total"].as_f64().unwrap();
+            let excess = bad(&of_value) / bad(&all) - traffic;
+            assert!((group["excess_share"].as_f64().unwrap() - excess).abs() < 1e-9, "{value}: {group}");
+        }
+    }
+    let pairs = collector.json("/v1/breakdown?by=defect&by=browser").await;
+    let count = |defect: &str, browser: &str| {
+        let is_in = |report: &&Value| {
+            words(report, "defect").iter().any(|word| word == defect) && report["page"]["browser"] == browser
+        };
+        reports.iter().filter(is_in).count()
+    };
+    for group in pairs["groups"].as_array().unwrap() {
+        let [defect, browser] = [&group["value"], &group["and_value"]].map(|value| value.as_str().unwrap());
+        assert_eq!(group["streams"], count(defect, browser), "{defect} {browser}");
+    }
+    assert_eq!(pairs["groups"].as_array().unwrap().len(), 6, "{pairs}");
 }
 
 #[tokio::test]

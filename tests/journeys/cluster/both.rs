@@ -194,6 +194,8 @@ impl Both {
         for (path, compared) in [
             (format!("/v1/histogram?range=6h&dialect={dialect}"), "buckets"),
             ("/v1/breakdown?range=6h&by=model&outcome=!complete".to_owned(), "groups"),
+            ("/v1/breakdown?range=6h&by=outcome".to_owned(), "groups"),
+            ("/v1/breakdown?range=6h&by=defect&by=model".to_owned(), "groups"),
             (format!("/v1/summary?range=6h&outcome=truncated&dialect={dialect}"), "outcomes"),
             (format!("/v1/summary?range=6h&dialect={dialect}"), "goodput"),
         ] {

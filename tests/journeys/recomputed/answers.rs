@@ -49,10 +49,17 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
         for dimension in ["site", "use_case", "provider", "model", "country", "response_model"]
             .into_iter()
             .chain(STREAM_DIMENSIONS)
+            .chain(["outcome", "defect"])
         {
             check.breakdown(asked, &[dimension]).await?;
         }
-        for pair in [["model", "provider"], ["release", "browser"], ["use_case", "prompt_size"]] {
+        let pairs = [
+            ["model", "provider"],
+            ["release", "browser"],
+            ["use_case", "prompt_size"],
+            ["defect", "outcome"],
+        ];
+        for pair in pairs {
             check.breakdown(asked, &pair).await?;
         }
         check.comparison(asked).await?;
@@ -79,7 +86,7 @@ fn of_single_streams(reports: &[Value]) -> Vec<Vec<(&'static str, String)>> {
         let words = by_word(&all, |report| labels(report, dimension));
         words.into_keys().map(move |value| (dimension, value))
     });
-    let known: Vec<_> = known.filter(|(name, value)| *name != "defect" || value != "unknown").collect();
+    let known: Vec<_> = known.collect();
     let mut filters: Vec<_> = known.iter().map(|one| vec![one.clone()]).collect();
     for at in 0..COMBINATIONS {
         let (one, other) = (&known[at * 7 % known.len()], &known[(at * 11 + 5) % known.len()]);
@@ -97,7 +104,11 @@ const COMBINATIONS: usize = 30;
 
 /// The values of a report: it may have several defects.
 fn labels(report: &Value, dimension: &str) -> Vec<String> {
-    if dimension == "defect" { defects(report) } else { vec![label(report, dimension)] }
+    match dimension {
+        "defect" if defects(report).is_empty() => vec!["none".to_owned()],
+        "defect" => defects(report),
+        _ => vec![label(report, dimension)],
+    }
 }
 
 /// A period and a filter.
@@ -343,8 +354,16 @@ impl<'a> Check<'a> {
         let bad = |reports: &[&Value]| count(reports, |report| is_eligible(report) && !is_good(report));
         let mut by_value = BTreeMap::<Vec<String>, Vec<&Value>>::new();
         for report in &reports {
-            let values = dimensions.iter().map(|dimension| label(report, dimension)).collect();
-            by_value.entry(values).or_default().push(report);
+            // A stream is in the group of each of its defects.
+            let of_dimensions = dimensions.iter().map(|dimension| labels(report, dimension));
+            let groups = of_dimensions.fold(vec![Vec::new()], |groups: Vec<Vec<String>>, labels| {
+                let with =
+                    |group: &Vec<String>, label: &String| [&group[..], std::slice::from_ref(label)].concat();
+                groups.iter().flat_map(|group| labels.iter().map(move |label| with(group, label))).collect()
+            });
+            for values in groups {
+                by_value.entry(values).or_default().push(report);
+            }
         }
         let groups = answer["groups"].as_array().context("groups")?;
         self.wrong.exact(&format!("{path}: groups"), &groups.len().into(), by_value.len());

@@ -1,5 +1,5 @@
 /** Client of the collector's `/v1` routes and of its site key. This file alone calls `fetch`. */
-import type { Filters, Dimension, OfDurations, Outcome, SampleKind, StreamReport } from "./api-types";
+import type { Filters, Dimension, OfDurations, SampleKind, StreamReport } from "./api-types";
 import { EarlierResponses, requestPage, requestSeries } from "./changes";
 import type { Metric, WaitMetric } from "./metrics";
 import { rangeQuery, type Range } from "./range";
@@ -127,8 +127,6 @@ export const getEngines = (window: QueryWindow, options: RequestOptions) =>
 /** Selects the streams of a list and its page. */
 export interface StreamQuery {
   sample?: SampleKind;
-  outcome?: Outcome;
-  defect?: string;
   cursor?: string;
 }
 

@@ -22,6 +22,8 @@ export const STREAM_DIMENSIONS = [
   "stream_kind",
   "finish_reason",
   "server_source",
+  "outcome",
+  "defect",
 ] as const;
 
 /** Those that every site has: each filters every query, and the breakdown groups by it. */

@@ -635,7 +635,9 @@ export type GroupBy =
   | "reasoning"
   | "stream_kind"
   | "finish_reason"
-  | "server_source";
+  | "server_source"
+  | "outcome"
+  | "defect";
 
 /** Distribution of a metric over time. */
 export interface Heatmap {

@@ -2,6 +2,8 @@
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import type { Dimension } from "../api/api-types";
+import { isOnly, toggleOnly } from "../state";
 import { shownTheme } from "../theme";
 import { timeZone } from "../time-zone";
 import { markers } from "./markers";
@@ -91,12 +93,32 @@ export function LineChart({ spec, label, readout, onBrush }: LineChartProps) {
   );
 }
 
-export function Legend({ entries }: { entries: { label: string; colour: string; text?: string }[] }) {
+interface LegendEntry {
+  label: string;
+  colour: string;
+  text?: string;
+  /** Values of a dimension that the streams of the entry have: a click filters by them. */
+  only?: [Dimension, readonly string[]];
+}
+
+export function Legend({ entries }: { entries: LegendEntry[] }) {
   return (
     <ul class="legend">
-      {entries.map(({ label, colour, text }) => (
+      {entries.map(({ label, colour, text, only }) => (
         <li key={label} class={`key ${colour}`}>
-          {label}
+          {only ? (
+            <button
+              type="button"
+              class="narrow"
+              aria-pressed={isOnly(...only)}
+              title={`Filter by ${label}`}
+              onClick={() => toggleOnly(...only)}
+            >
+              {label}
+            </button>
+          ) : (
+            label
+          )}
           {text && <b>{text}</b>}
         </li>
       ))}

@@ -1,11 +1,11 @@
-/** Counts of each outcome and each defect, with its meaning. */
+/** Counts of each outcome and each defect, with its meaning. A click filters by it. */
 import type { ComponentChildren } from "preact";
 
-import type { Outcome, Summary } from "../api/api-types";
+import type { Dimension, Outcome, Summary } from "../api/api-types";
 import { DEFECT_MEANINGS } from "../api/defects";
 import { GLOSSARY } from "../api/glossary";
 import { count, humanize, percent, plural } from "../format";
-import { setDefect, setOutcome, view } from "../state";
+import { isOnly, toggleOnly } from "../state";
 import { OUTCOME_STYLES, OutcomeMark } from "../ui/outcome";
 import { Term } from "../ui/term";
 import { OUTCOMES } from "../url";
@@ -42,14 +42,8 @@ function Outcomes({ summary: { outcomes, streams } }: { summary: Summary }) {
 }
 
 function OutcomeLine({ outcome, n, total }: { outcome: Outcome; n: number; total: number }) {
-  const isChosen = view.value.outcome === outcome;
-  return (
-    <Line
-      {...{ n, total, isChosen, ...OUTCOME_STYLES[outcome] }}
-      onClick={() => setOutcome(isChosen ? null : outcome)}
-      name={<OutcomeMark outcome={outcome} />}
-    />
-  );
+  const name = <OutcomeMark outcome={outcome} />;
+  return <Line dimension="outcome" value={outcome} {...{ n, total, name, ...OUTCOME_STYLES[outcome] }} />;
 }
 
 function Defects({ summary: { defects, streams } }: { summary: Summary }) {
@@ -79,12 +73,12 @@ function Defects({ summary: { defects, streams } }: { summary: Summary }) {
 }
 
 function DefectLine({ name, n, total }: { name: string; n: number; total: number }) {
-  const isChosen = view.value.defect === name;
   const { meaning, losesContent } = DEFECT_MEANINGS[name] ?? {};
   return (
     <Line
-      {...{ n, total, isChosen, meaning, tone: losesContent ? "bad" : "quiet" }}
-      onClick={() => setDefect(isChosen ? null : name)}
+      dimension="defect"
+      value={name}
+      {...{ n, total, meaning, tone: losesContent ? "bad" : "quiet" }}
       name={<span class={losesContent ? "bad" : ""}>{humanize(name)}</span>}
     />
   );
@@ -96,15 +90,20 @@ interface LineProps {
   n: number;
   total: number;
   tone: string;
-  isChosen: boolean;
-  onClick: () => void;
+  dimension: Dimension;
+  value: string;
 }
 
-/** A count with its share of all streams. A click filters the list of streams by it. */
-function Line({ name, meaning, n, total, tone, isChosen, onClick }: LineProps) {
+/** A count with its share of all streams. */
+function Line({ name, meaning, n, total, tone, dimension, value }: LineProps) {
   return (
     <li>
-      <button type="button" aria-pressed={isChosen} title="Filter the list of streams" onClick={onClick}>
+      <button
+        type="button"
+        aria-pressed={isOnly(dimension, [value])}
+        title={`Filter by ${dimension}`}
+        onClick={() => toggleOnly(dimension, [value])}
+      >
         {name}
         <small>{meaning}</small>
         <span class="ledger-count">

@@ -1,12 +1,9 @@
-/** Lists of streams: which ones, narrowed by outcome or defect, and in which columns. */
-import type { Outcome, SampleKind, Summary } from "../api/api-types";
-import { DEFECTS } from "../api/defects";
-import { count, humanize } from "../format";
+/** Lists of streams: which ones, and in which columns. */
+import type { SampleKind, Summary } from "../api/api-types";
 import { loadOlder } from "../polling/feed";
-import { nextCursor, rows, setDefect, setOutcome, setSample, view } from "../state";
-import { OUTCOME_STYLES } from "../ui/outcome";
+import { nextCursor, rows, setSample, view } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
-import { OUTCOMES, SAMPLES } from "../url";
+import { SAMPLES } from "../url";
 import { ColumnMenu } from "./column-menu";
 import { StreamTable } from "./stream-table";
 
@@ -46,22 +43,6 @@ export function Streams({ summary }: { summary: Summary }) {
             chosen={list}
             onChoose={(chosen) => setSample(chosen === "latest" ? null : chosen)}
           />
-          <ListFilter<Outcome>
-            label="Outcome"
-            counts={summary.outcomes}
-            words={OUTCOMES}
-            text={(outcome) => OUTCOME_STYLES[outcome].label}
-            chosen={view.value.outcome}
-            onChoose={setOutcome}
-          />
-          <ListFilter
-            label="Defect"
-            counts={summary.defects}
-            words={DEFECTS}
-            text={humanize}
-            chosen={view.value.defect}
-            onChoose={setDefect}
-          />
           <ColumnMenu />
         </div>
       </div>
@@ -77,32 +58,5 @@ export function Streams({ summary }: { summary: Summary }) {
         </button>
       )}
     </section>
-  );
-}
-
-interface ListFilterProps<Word extends string> {
-  label: string;
-  counts: Partial<Record<Word, number>>;
-  words: readonly Word[];
-  text: (word: Word) => string;
-  chosen: Word | null;
-  onChoose: (word: Word | null) => void;
-}
-
-/** Narrows the list to a word that streams of the range have. */
-function ListFilter<Word extends string>({ label, counts, words, text, chosen, onChoose }: ListFilterProps<Word>) {
-  const shown = words.filter((word) => counts[word] || word === chosen);
-  return (
-    <label class="select">
-      <span>{label}</span>
-      <select value={chosen ?? ""} onChange={(event) => onChoose((event.currentTarget.value || null) as Word | null)}>
-        <option value="">all</option>
-        {shown.map((word) => (
-          <option key={word} value={word}>
-            {text(word) + (counts[word] ? ` (${count(counts[word])})` : "")}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }

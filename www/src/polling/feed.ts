@@ -279,10 +279,10 @@ function queryWindow({ range, filters }: View): QueryWindow {
   return { range, filters };
 }
 
-function streamQuery({ outcome, defect, sample }: View): StreamQuery {
-  return { outcome: outcome ?? undefined, defect: defect ?? undefined, sample: sample ?? undefined };
+function streamQuery({ sample }: View): StreamQuery {
+  return { sample: sample ?? undefined };
 }
 
-function queryKey({ range, filters, outcome, defect, sample }: View): string {
-  return JSON.stringify([range, filters, outcome, defect, sample]);
+function queryKey({ range, filters, sample }: View): string {
+  return JSON.stringify([range, filters, sample]);
 }

@@ -61,15 +61,22 @@ function named(id: StreamColumn, term = isAttribute(id) ? "attribute" : humanize
 }
 
 function outcomeCell({ outcome, open }: StreamReport) {
-  return <OutcomeMark outcome={outcome} open={open ?? false} />;
+  if (open) return <OutcomeMark outcome={outcome} open />;
+  return (
+    <FilterButton dimension="outcome" value={outcome}>
+      <OutcomeMark outcome={outcome} />
+    </FilterButton>
+  );
 }
 
 function defectsCell({ defects }: StreamReport) {
-  const text = Object.entries(defects ?? {})
-    .filter(([, n]) => isKnown(n) && n > 0)
-    .map(([name, n]) => humanize(name) + (n > 1 ? ` ×${n}` : ""))
-    .join(", ");
-  return text ? <span title={text}>{text}</span> : <span class="dim">none</span>;
+  const found = Object.entries(defects ?? {}).filter(([, n]) => isKnown(n) && n > 0);
+  if (found.length === 0) return <span class="dim">none</span>;
+  return found.map(([name, n]) => (
+    <FilterButton key={name} dimension="defect" value={name}>
+      {humanize(name) + (n > 1 ? ` ×${n}` : "")}
+    </FilterButton>
+  ));
 }
 
 function isIn<Table extends object>(table: Table, name: PropertyKey): name is keyof Table {

@@ -48,6 +48,11 @@ export const OUTCOME_STYLES: Record<Outcome, OutcomeStyle> = {
   },
 };
 
+/** The outcomes that are errors. */
+export const ERRORS = (Object.keys(OUTCOME_STYLES) as Outcome[]).filter(
+  (outcome) => OUTCOME_STYLES[outcome].tone === "bad",
+);
+
 export function OutcomeMark({ outcome, open }: { outcome: Outcome; open?: boolean }) {
   const style: OutcomeStyle = open
     ? { label: "open", icon: "open", tone: "quiet", meaning: "in flight at the last report" }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use beacon::{Defect, Outcome, StreamKind};
+use beacon::StreamKind;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -11,8 +11,7 @@ use crate::aggregate::dimension::{DIMENSIONS, Dimension, DimensionSpec, UNKNOWN}
 use crate::aggregate::metric::{self, CensoredMetrics, Metric};
 use crate::aggregate::sampling::SampleKind;
 use crate::aggregate::stream_dimension::{
-    ATTRIBUTE, ATTRIBUTES, AttributeKey, KIND as STREAM_KIND, STREAM_DIMENSIONS, StreamDimension,
-    stream_dimension_names,
+    ATTRIBUTE, ATTRIBUTES, AttributeKey, KIND as STREAM_KIND, NONE, STREAM_DIMENSIONS, StreamDimension,
 };
 use crate::api::request::query_string::{Accepts, FromQuery, Given, Param, bad, parameter, shorten};
 use crate::http::error::{ApiError, Reason};
@@ -77,16 +76,13 @@ impl FromQuery for Filter {
         let by_window = |spec: &DimensionSpec| value_list(spec.name, &format!("Only this {}.", spec.about));
         let by_stream =
             |name| value_list(name, "Only single streams with this value. `unknown`: without one.");
-        let of_streams = stream_dimension_names().map(|name| match name {
-            STREAM_KIND => kind(),
-            name => by_stream(name),
+        let of_streams = STREAM_DIMENSIONS.iter().map(|dimension| match dimension.words {
+            _ if dimension.name == STREAM_KIND => kind(),
+            Some(words) => one_of(dimension.name, &about_words(dimension.name, &words()), &words()),
+            None => by_stream(dimension.name),
         });
-        let facts = [
-            one_of(OUTCOME, "Only single streams with this outcome, such as `truncated`.", &outcomes()),
-            one_of(DEFECT, "Only single streams with this defect, such as `stall`.", &defects()),
-        ];
         let attributes = by_stream("attribute.KEY");
-        DIMENSIONS.iter().map(by_window).chain(of_streams).chain([attributes]).chain(facts).collect()
+        DIMENSIONS.iter().map(by_window).chain(of_streams).chain([attributes]).collect()
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
@@ -95,18 +91,18 @@ impl FromQuery for Filter {
             *selection = selected(spec.name, given.texts(spec.name))?;
         }
         let mut of_streams = StreamSelections::default();
-        for (name, selection) in stream_dimension_names().zip(&mut of_streams.dimensions) {
-            *selection = match name {
-                STREAM_KIND => selected_kind(given.texts(name))?,
-                name => selected(name, given.texts(name))?,
+        for (dimension, selection) in STREAM_DIMENSIONS.iter().zip(&mut of_streams.dimensions) {
+            let StreamDimension { name, words, .. } = dimension;
+            *selection = match words {
+                _ if *name == STREAM_KIND => selected_kind(given.texts(name))?,
+                Some(words) => selected_of(name, &words(), given.texts(name))?,
+                None => selected(name, given.texts(name))?,
             };
         }
         for name in given.names(ATTRIBUTE) {
             let key = AttributeKey::of_dimension(&name).ok_or_else(|| no_attribute(&name))?;
             of_streams.attributes.insert(key, selected(&name, given.texts(&name))?);
         }
-        of_streams.outcomes = selected_of(OUTCOME, &outcomes(), given.texts(OUTCOME))?;
-        of_streams.defects = selected_of(DEFECT, &defects(), given.texts(DEFECT))?;
         let filter = Self::new(selections, of_streams, given.sites().clone());
         match (filter.selection(Dimension::Site), filter.sites().names()) {
             (Selection::Only(asked), Some(names))
@@ -182,16 +178,11 @@ fn selected_of(name: &str, words: &[&str], texts: Vec<String>) -> Result<Selecti
     selected(name, texts)
 }
 
-fn outcomes() -> Vec<&'static str> {
-    Outcome::ALL.iter().map(|outcome| outcome.as_str()).collect()
+/// Meaning of the filter of a dimension with certain words.
+fn about_words(name: &str, words: &[&str]) -> String {
+    let none = if words.contains(&NONE) { " `none`: without one." } else { "" };
+    format!("Only single streams with this {name}.{none}")
 }
-
-fn defects() -> Vec<&'static str> {
-    Defect::ALL.iter().map(|defect| defect.as_str()).collect()
-}
-
-const OUTCOME: &str = "outcome";
-const DEFECT: &str = "defect";
 
 /// Most values of a filter.
 const MOST_VALUES: usize = 50;
@@ -295,13 +286,20 @@ impl GroupBy {
         }
     }
 
-    /// Value of a stream.
-    pub(crate) fn value<'a>(self, stream: &KeptStream<'a>) -> &'a str {
-        match self {
-            Self::Windows(dimension) => &stream.series[dimension],
-            Self::Streams(dimension) => (dimension.value)(stream.report).unwrap_or(UNKNOWN),
-            Self::Attribute(key) => key.value(stream.report).unwrap_or(UNKNOWN),
-        }
+    /// All values of a stream, at least one.
+    pub(crate) fn values<'a>(self, stream: &KeptStream<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+        let KeptStream { series, report, .. } = *stream;
+        let (one, of_stream) = match self {
+            Self::Windows(dimension) => (Some(series[dimension].as_str()), None),
+            Self::Streams(dimension) => (None, Some(dimension.values(report))),
+            Self::Attribute(key) => (Some(key.value(report).unwrap_or(UNKNOWN)), None),
+        };
+        one.into_iter().chain(of_stream.into_iter().flatten())
+    }
+
+    /// Whether a stream may have several values.
+    const fn may_have_several(self) -> bool {
+        matches!(self, Self::Streams(dimension) if dimension.may_have_several())
     }
 
     pub(crate) fn name(self) -> Cow<'static, str> {
@@ -329,6 +327,11 @@ impl Grouping {
     /// Whether the dimension with this name is one of them.
     pub(crate) fn has(self, name: &str) -> bool {
         [Some(self.by), self.and_by].iter().flatten().any(|by| by.name() == name)
+    }
+
+    /// Whether a stream may count in several groups.
+    pub(crate) fn overlaps(self) -> bool {
+        [Some(self.by), self.and_by].into_iter().flatten().any(GroupBy::may_have_several)
     }
 
     /// Whether windows do not have one of the dimensions.

@@ -126,7 +126,7 @@ fn values<'a>(stream: &KeptStream<'a>) -> impl Iterator<Item = (Cow<'static, str
     let counted = Dimension::all().map(|dimension| (dimension.name().into(), series[dimension].as_str()));
     let counted = counted.filter(|(_, value)| ![UNKNOWN, OTHER].contains(value));
     let reasons = STREAM_DIMENSIONS.iter().filter(|of| of.is_reason);
-    let reported = reasons.filter_map(|of| Some((of.name.into(), (of.value)(report)?)));
+    let reported = reasons.filter_map(|of| Some((of.name.into(), of.known_value(report)?)));
     let named = report.attributes.iter().map(|(key, value)| (attribute_dimension(key).into(), value));
     counted.chain(reported).chain(named)
 }

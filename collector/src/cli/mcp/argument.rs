@@ -178,11 +178,6 @@ fn dimensions() -> Vec<&'static str> {
 fn filter_names() -> Vec<&'static str> {
     let mut names = dimensions();
     names.retain(|name| *name != "site");
-    for fact in ["outcome", "defect"] {
-        if !names.contains(&fact) {
-            names.push(fact);
-        }
-    }
     names
 }
 

@@ -27,6 +27,7 @@ import { DURATION_METRICS, hasFewSamples, isWaitMetric, MIN_SAMPLES, QUANTILES, 
 import { shorterRange } from "../../polling/resolution";
 import { setChartType, setCompareTo, setMetric, setRange, zoomTo } from "../../state";
 import { SegmentedControl } from "../../ui/segmented-control";
+import { ERRORS } from "../../ui/outcome";
 import { CHART_TYPES, COMPARISONS, type ChartType, type CompareTo } from "../../url";
 
 interface TtftChartProps {
@@ -108,7 +109,7 @@ function Lines({ series, range, label, isEmpty }: LinesProps) {
             ...(spec.targets.length > 0 ? [{ label: "target", colour: "target" }] : []),
             { label: "streams", colour: "volume" },
             ...(hasRunning ? [{ label: "current interval (incomplete)", colour: "running" }] : []),
-            { label: "errors", colour: "errors" },
+            { label: "errors", colour: "errors", only: ["outcome", ERRORS] },
           ]}
         />
         <ZoomButton series={series} range={range} />
