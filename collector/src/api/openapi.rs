@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::api::request::params::Format;
+use crate::api::request::params::{AlertFilter, Format};
 use crate::api::request::query_string::{FromQuery, Param};
 use crate::api::request::schema::stream;
 use crate::api::routes::abandonment::{Abandonment, AbandonmentQuery};
@@ -156,8 +156,8 @@ const ROUTES: [Route; 20] = [
     },
     Route {
         path: "/v1/alerts",
-        about: "The alerts of each site and use case that fire now. Other filters than these two have no effect.",
-        parameters: Filter::openapi,
+        about: "The alerts of each site and use case that fire now. They have no other filters than these two.",
+        parameters: AlertFilter::openapi,
         answer: schema::<Alerts>,
     },
     Route {

@@ -185,6 +185,27 @@ async fn waits_of_twice_the_p99_target_are_p1() {
 }
 
 #[tokio::test]
+async fn alerts_refuse_filters_of_a_part_of_a_use_case() {
+    let chats = (0..500).map(|id| of_site("a", chat(id, if id < 10 { 11_000.0 } else { 500.0 })));
+    let collector = two_sites(chats).await;
+    let all = collector.json("/v1/alerts").await;
+    assert_eq!(all["alerts"][0]["severity"], "P1", "{all}");
+    let none = json!({ "alerts": [] });
+    for (filter, expected) in [
+        ("site=a&use_case=chat", &all),
+        ("site=b", &none),
+        ("use_case=!chat", &none),
+        ("use_case=chat&use_case=coding", &all),
+    ] {
+        assert_eq!(collector.json(&format!("/v1/alerts?{filter}")).await, *expected, "{filter}");
+    }
+    for filter in ["model=gpt-5", "browser=!firefox", "defect=stall", "site=a&attribute.plan=pro"] {
+        let message = collector.get(&format!("/v1/alerts?{filter}")).await.refused(400, "bad_query");
+        assert!(message.contains("use `site` or `use_case`"), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn a_use_case_leads_with_the_wait_of_its_targets() {
     let collector = TestCollector::new();
     let of = |case: &str, id, ms| StreamReport { use_case: Some(case.to_owned().into()), ..stream(id, ms) };

@@ -119,6 +119,32 @@ impl FromQuery for Filter {
     }
 }
 
+/// A filter by what alerts are made for: a use case of a site.
+pub(crate) struct AlertFilter(pub(crate) Filter);
+
+impl FromQuery for AlertFilter {
+    fn openapi() -> Vec<Value> {
+        let names = OF_ALERTS.map(Dimension::name);
+        Filter::openapi().into_iter().filter(|one| names.iter().any(|name| one["name"] == *name)).collect()
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
+        let is_of_streams =
+            |name: &str| name.starts_with(ATTRIBUTE) || GroupBy::all().any(|by| by.name() == name);
+        let is_of_alerts = |name: &str| OF_ALERTS.iter().any(|dimension| dimension.name() == name);
+        let names = given.names("");
+        match names.iter().find(|name| is_of_streams(name) && !is_of_alerts(name)) {
+            Some(name) => Err(bad(format!(
+                "`{}` cannot filter alerts, which judge all streams of a use case: use `site` or `use_case`",
+                shorten(name)
+            ))),
+            None => Filter::read(given).map(Self),
+        }
+    }
+}
+
+const OF_ALERTS: [Dimension; 2] = [Dimension::Site, Dimension::UseCase];
+
 /// A parameter that may be given several times.
 fn value_list(name: &str, about: &str) -> Value {
     let list = json!({ "type": "array", "items": { "type": "string" }, "maxItems": MOST_VALUES });

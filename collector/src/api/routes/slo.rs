@@ -12,6 +12,7 @@ use crate::aggregate::dimension::Dimension;
 use crate::aggregate::window_stats::WindowStats;
 use crate::api::answer::ratio::share;
 use crate::api::answer::targets_in_view::TargetsOf;
+use crate::api::request::params::AlertFilter;
 use crate::api::request::query_string::Query;
 use crate::api::request::range::{AskedRange, Range};
 use crate::api::state::ApiState;
@@ -163,7 +164,7 @@ async fn worst_of(state: &ApiState, filter: &Filter) -> Result<Option<[String; 2
 /// Handles `/v1/alerts`.
 pub(crate) async fn alerts(
     State(state): State<ApiState>,
-    Query(filter): Query<Filter>,
+    Query(AlertFilter(filter)): Query<AlertFilter>,
 ) -> Result<Json<Alerts>, ApiError> {
     let states = {
         let (state, filter) = (state.clone(), filter.clone());
