@@ -148,16 +148,13 @@ export interface StreamReport {
    * answer has it.
    */
   visit?: string;
-  /** When text came, by the extension `arrivals`. Absent while open, and without text. */
-  arrivals?: {
-    /** Length of a step: 10 times a power of two. */
-    step_ms: number;
-    /**
-     * A digit of base 36 for each step, at most 48: its deltas relative to those of the busiest step, which has `z`.
-     * Rounded up, so that only a step without deltas has `0`.
-     */
-    steps: string;
-  };
+  /**
+   * When text came, by the extension `arrivals`: digits of base 36. The first says how often 10 ms were doubled to get
+   * the length of a step. Each further one, at most 44, is a step from the first byte on: its deltas relative to those
+   * of the busiest step, which has `z`. Rounded up, so that only a step without deltas has `0`. Absent while open, and
+   * without text.
+   */
+  arrivals?: string;
   /** Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides them. */
   network_timing?: {
     /** Name look-up; 0 on a reused connection. */

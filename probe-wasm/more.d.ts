@@ -82,8 +82,8 @@ export function output(options?: Outputs): Extension;
 export function networkTiming(): Extension;
 
 /**
- * Adds `arrivals`: when the text of a stream came, as at most 48 digits for equal steps of time. Reports of open streams
- * have none.
+ * Adds `arrivals`: when the text of a stream came, as a digit for each of at most 44 equal steps of time. Reports of open
+ * streams have none.
  */
 export function arrivals(): Extension;
 

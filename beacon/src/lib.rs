@@ -34,7 +34,7 @@ pub use outcome::Outcome;
 pub use page_lifecycle::PageLifecycle;
 pub use probe_overhead::ProbeOverhead;
 pub use report::{
-    Arrivals, Batch, Dropped, LayerTiming, Layers, MAX_REPORTS, NetworkTiming, Page, SCHEMA_VERSION,
-    ServerTiming, StreamReport,
+    Batch, Dropped, LayerTiming, Layers, MAX_REPORTS, NetworkTiming, Page, SCHEMA_VERSION, ServerTiming,
+    StreamReport,
 };
 pub use words::{LayerEnd, Observed, Protocol, ServerStart, StreamKind};

@@ -14,8 +14,8 @@ impl NameShape {
     pub const MODEL: Self = Self { max_bytes: 128, max_words: 20 };
     /// Moments that an app names. `after_tool_call` has three words.
     pub const MARK: Self = Self { max_bytes: 32, max_words: 4 };
-    /// Digits of base 36, one for each step of a stream.
-    pub const STEPS: Self = Self { max_bytes: 48, max_words: 1 };
+    /// Digits of base 36: one for the length of a step, and one for each of 44 steps. With the name of the field, 60 bytes.
+    pub const ARRIVALS: Self = Self { max_bytes: 45, max_words: 1 };
     /// Finish reasons. `model_context_window_exceeded` has four words.
     pub const FINISH_REASON: Self = Self { max_bytes: 48, max_words: 6 };
 

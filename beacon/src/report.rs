@@ -138,8 +138,12 @@ fields! {
             /// Random number of the tab, by the extension `visits`. The collector replaces it by a keyed hash at once, and
             /// no answer has it.
             visit: Option<Cow<'static, str>> = 49, Rule::Visit, VISIT;
-            /// When text came, by the extension `arrivals`. Absent while open, and without text.
-            arrivals: Option<Arrivals> = 48, Rule::Group(Arrivals::FIELDS), "";
+            /// When text came, by the extension `arrivals`: digits of base 36. The first says how often 10 ms were doubled
+            /// to get the length of a step. Each further one, at most 44, is a step from the first byte on: its deltas
+            /// relative to those of the busiest step, which has `z`. Rounded up, so that only a step without deltas has
+            /// `0`. Absent while open, and without text.
+            arrivals: Option<Cow<'static, str>> = 54, Rule::Name(NameShape::ARRIVALS),
+                "How much text came in each step of time, without the text.";
             /// Network phases before the first byte, by the extension `networkTiming`. Absent if the browser hides
             /// them.
             network_timing: Option<NetworkTiming> = 37, Rule::Group(NetworkTiming::FIELDS), "";
@@ -162,21 +166,6 @@ fields! {
                 "Share of tabs in which the app runs the probe.";
             /// Reports that the probe dropped since its last report arrived.
             dropped: Option<Dropped> = 41, Rule::Group(Dropped::FIELDS), "";
-        }
-    }
-}
-
-fields! {
-    /// Deltas in equal steps of time, from the first byte to the last.
-    pub struct Arrivals {
-        required {
-            /// Length of a step: 10 times a power of two.
-            step_ms: f64 = 1, Rule::Milliseconds, ARRIVALS;
-            /// A digit of base 36 for each step, at most 48: its deltas relative to those of the busiest step, which has
-            /// `z`. Rounded up, so that only a step without deltas has `0`.
-            steps: Cow<'static, str> = 2, Rule::Name(NameShape::STEPS), ARRIVALS;
-        }
-        optional {
         }
     }
 }
@@ -362,7 +351,6 @@ impl StreamReport {
 // Notes for `docs/privacy.md` that several fields share.
 const ID: &str = "Random, new for each stream. A later report of the stream replaces an earlier one by it.";
 const AMOUNTS: &str = "Amounts that arrived.";
-const ARRIVALS: &str = "How much text came in each step of time, without the text.";
 const ATTRIBUTES: &str = "\
     The app sets them. Only keys that the site's configuration names, with values of at most 32 letters, digits and \
     `._-`.";

@@ -62,11 +62,11 @@ describe("the timeline of a stream", () => {
   });
 
   it("draws the steps in which text came from the first byte on", () => {
-    const arrivals = { step_ms: 100, steps: "z0i" };
+    const arrivals = "3z0i";
     const of = (report: StreamReport, span: "whole" | "first") =>
       layoutTimeline(report, span).arrivals.map(({ bar, share }) => [bar.from, share]);
     const report = { ...REPORT, first_byte_ms: 400, arrivals };
-    expect(of(report, "whole")).toEqual([[0.5, 1], [0.6, 0], [0.7, 18 / 35]]);
+    expect(of(report, "whole")).toEqual([[0.5, 1], [0.58, 0], [0.66, 18 / 35]]);
     expect(of(report, "first")).toHaveLength(2);
     expect(of({ ...REPORT, arrivals }, "whole")).toEqual([]);
   });

@@ -32,7 +32,6 @@ fn with(id: u128, field: &str, value: &Value) -> Value {
         Some((outer, inner)) => {
             report[outer] = match outer {
                 "server" => json!({ "source": "comment" }),
-                "arrivals" => json!({ "step_ms": 10, "steps": "z" }),
                 _ => json!({}),
             };
             report[outer][inner] = value.clone();

@@ -1,10 +1,11 @@
 // The times at which text arrived: the deltas of a stream, counted in equal steps of time. The report has one digit for
-// each step, which shows where a stall, a burst or buffering happened.
+// their length and one for each step, which shows where a stall, a burst or buffering happened. The field takes at most
+// 60 bytes of a beacon.
 
 import { OPEN } from "../tap/tap-events.js";
 
 /** Most steps of a stream. */
-const MAX_STEPS = 48;
+const MAX_STEPS = 44;
 /** Length of a step at first; it doubles whenever the stream becomes longer than all steps. */
 const FIRST_STEP_MS = 10;
 /** Digits of base 36. */
@@ -30,14 +31,14 @@ export const arrivals = () => () => {
  * a function that makes the field, with the number of deltas of the whole stream.
  */
 function createStrip(stream) {
-  let watcher, from, stepMs, counts, counted, current;
+  let watcher, from, doublings, counts, counted, current;
   watch(stream.watcher);
   Reflect.defineProperty(stream, "watcher", { configurable: true, get: () => watcher, set: watch });
   return digits;
 
   /** A stream gets another watcher if it needs the full Wasm. That one reads it from the beginning. */
   function watch(made) {
-    [from, stepMs, counts, counted, current] = [undefined, FIRST_STEP_MS, [], 0, 0];
+    [from, doublings, counts, counted, current] = [undefined, 0, [], 0, 0];
     watcher = {
       ...made,
       chunk(key, time, bytes) {
@@ -50,11 +51,15 @@ function createStrip(stream) {
   /** Only at the begin of another step the watcher is asked for the deltas so far: they came in the steps before. */
   function moveTo(time, deltasSoFar) {
     from ??= time;
-    while (time - from >= MAX_STEPS * stepMs) double();
-    const step = Math.floor((time - from) / stepMs);
+    while (stepAt(time) >= MAX_STEPS) double();
+    const step = stepAt(time);
     if (step <= current) return;
     settle(deltasSoFar());
     current = step;
+  }
+
+  function stepAt(time) {
+    return Math.floor((time - from) / (FIRST_STEP_MS * 2 ** doublings));
   }
 
   function settle(deltas) {
@@ -66,7 +71,7 @@ function createStrip(stream) {
     const halves = counts;
     counts = [];
     for (const [step, count = 0] of halves.entries()) counts[step >> 1] = (counts[step >> 1] ?? 0) + count;
-    stepMs *= 2;
+    doublings++;
     current >>= 1;
   }
 
@@ -75,6 +80,7 @@ function createStrip(stream) {
     settle(deltas);
     const all = Array.from(counts, (count = 0) => count);
     const busiest = Math.max(...all);
-    return { step_ms: stepMs, steps: all.map((count) => Math.ceil((count / busiest) * HIGHEST).toString(36)).join("") };
+    const levels = all.map((count) => Math.ceil((count / busiest) * HIGHEST));
+    return [doublings, ...levels].map((digit) => digit.toString(36)).join("");
   }
 }

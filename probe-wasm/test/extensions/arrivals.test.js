@@ -38,26 +38,33 @@ function read(stream, chunks) {
 
 test("each step has its share of the busiest one", () => {
   const { arrivalsOf } = streamOf([[100, 4], [105, 6], [110, 1], [139, 5]]);
-  assert.deepEqual(arrivalsOf(), { step_ms: 10, steps: "z40i" });
+  assert.equal(arrivalsOf(), "0z40i");
 });
 
 test("a single delta beside a burst is not nothing", () => {
-  assert.equal(streamOf([[0, 1], [10, 1000], [30, 0]]).arrivalsOf().steps, "1z00");
+  assert.equal(streamOf([[0, 1], [10, 1000], [30, 0]]).arrivalsOf(), "01z00");
 });
 
-test("steps double until the stream fits into 48", () => {
+test("steps double until the stream fits into 44", () => {
   const { arrivalsOf } = streamOf(Array.from({ length: 100 }, (_, at) => [at * 100, 1]));
-  const { step_ms, steps } = arrivalsOf();
-  assert.equal(step_ms, 320);
-  assert.ok(steps.length <= 48 && steps.length > 24, steps);
-  assert.doesNotMatch(steps, /0/);
+  // Steps of 10 ms, doubled five times.
+  assert.match(arrivalsOf(), /^5[1-z]{31}$/);
+  for (const [lastMs, field] of [[439, /^0z.{43}$/], [440, /^1z.{22}$/], [879, /^1z.{43}$/]])
+    assert.match(streamOf([[0, 1], [lastMs, 1]]).arrivalsOf(), field, `${lastMs}`);
+});
+
+test("the field takes at most 60 bytes of a beacon", () => {
+  for (const lengthMs of [1, 439, 60_000, 225_279, 86_400_000, Number.MAX_SAFE_INTEGER]) {
+    const arrivals = streamOf([[0, 900], [lengthMs / 3, 40], [lengthMs, 1]]).arrivalsOf();
+    const bytes = JSON.stringify({ id: "0", arrivals }).length - JSON.stringify({ id: "0" }).length;
+    assert.ok(bytes <= 60, `${bytes} bytes: ${arrivals}`);
+  }
 });
 
 test("a stall shows where it was", () => {
   const before = Array.from({ length: 20 }, (_, at) => [at * 50, 1]);
   const after = Array.from({ length: 20 }, (_, at) => [5000 + at * 50, 1]);
-  const { steps } = streamOf([...before, ...after]).arrivalsOf();
-  assert.match(steps, /^[1-z]{6,8}0{20,}[1-z]{6,8}$/);
+  assert.match(streamOf([...before, ...after]).arrivalsOf(), /^4[1-z]{6,8}0{20,}[1-z]{6,8}$/);
 });
 
 test("the watcher is asked once a step", () => {
@@ -70,7 +77,7 @@ test("a stream that the full Wasm reads again counts once", () => {
   const full = countingWatcher();
   stream.watcher = full;
   read(stream, [[0, 1], [10, 1], [20, 2]]);
-  assert.deepEqual(arrivalsOf(full.report()), { step_ms: 10, steps: "iiz" });
+  assert.equal(arrivalsOf(full.report()), "0iiz");
 });
 
 test("streams without text and open ones have none", () => {

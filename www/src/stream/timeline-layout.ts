@@ -111,13 +111,14 @@ function momentsOf(report: StreamReport): { name: string; at: MaybeNumber; kind:
   ];
 }
 
-/** A digit of base 36 for each step. The busiest step has the highest. */
+/** The first digit of base 36 says how often 10 ms were doubled. Each other is a step, the busiest has the highest. */
 function arrivalSteps({ arrivals, first_byte_ms: first }: StreamReport, to: number, share: (ms: number) => number): ArrivalStep[] {
   if (!arrivals || !isKnown(first)) return [];
-  const { step_ms: length, steps } = arrivals;
-  return [...steps].flatMap((digit, at) => {
+  const [doublings = 0, ...levels] = [...arrivals].map((digit) => parseInt(digit, 36));
+  const length = 10 * 2 ** doublings;
+  return levels.flatMap((level, at) => {
     const from = first + at * length;
-    return from < to ? [{ bar: { from: share(from), to: share(from + length) }, share: parseInt(digit, 36) / 35 }] : [];
+    return from < to ? [{ bar: { from: share(from), to: share(from + length) }, share: level / 35 }] : [];
   });
 }
 
