@@ -248,6 +248,11 @@ export interface StreamReport {
   };
   /** Smallest step that the page's clock showed. */
   clock_resolution_ms?: number;
+  /**
+   * Numbers that were out of range: durations and tokens that the probe left out, and amounts that the collector
+   * lowered.
+   */
+  left_out?: number;
   /** Share of tabs in which the app runs the probe: one report stands for `1 / sample_rate` streams. Absent: all. */
   sample_rate?: number;
   /** Reports that the probe dropped since its last report arrived. */

@@ -81,7 +81,9 @@ fn property(text: &mut String, field: &Field, indent: &str) {
 
 fn type_of(rule: Rule) -> String {
     match rule {
-        Rule::Milliseconds | Rule::Count(_) | Rule::Between(..) | Rule::Share => "number".to_owned(),
+        Rule::Milliseconds | Rule::Count(_) | Rule::Amount(_) | Rule::Between(..) | Rule::Share => {
+            "number".to_owned()
+        }
         Rule::Text(_) | Rule::OwnText(_) | Rule::Name(_) | Rule::Id | Rule::Visit | Rule::Collector => {
             "string".to_owned()
         }
@@ -160,6 +162,7 @@ fn may_be(rule: Rule) -> String {
     match rule {
         Rule::Milliseconds => format!("0 to {}", beacon::MAX_MS),
         Rule::Count(most) => format!("0 to {most}"),
+        Rule::Amount(most) => format!("0 to {most}, others are lowered"),
         Rule::Between(least, most) if least == most => least.to_string(),
         Rule::Between(least, most) => format!("{least} to {most}"),
         Rule::Share => "greater than 0 and at most 1".to_owned(),

@@ -50,6 +50,9 @@ pub enum Rule {
     Milliseconds,
     /// An integer up to this limit.
     Count(u64),
+    /// An integer that every report has. The collector lowers one above this limit, and accepts the report: a server
+    /// that sends very many events must not hide its stream.
+    Amount(u64),
     /// An integer in this range; both ends are included.
     Between(u64, u64),
     /// Greater than 0 and at most 1.
@@ -88,7 +91,7 @@ impl Rule {
     pub const fn max(self) -> Option<f64> {
         match self {
             Self::Milliseconds => Some(MAX_MS),
-            Self::Count(most) | Self::Between(_, most) => Some(most as f64),
+            Self::Count(most) | Self::Amount(most) | Self::Between(_, most) => Some(most as f64),
             _ => None,
         }
     }

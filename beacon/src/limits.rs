@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-use crate::field::{Field, Fields, MAX_MS, MAX_OWN_TEXT_BYTES, Rule, Value};
-use crate::{MAX_MARKS, StreamReport};
+use crate::field::{Field, Fields, MAX_BYTES, MAX_EVENTS, MAX_MS, MAX_OWN_TEXT_BYTES, Rule, Value};
+use crate::{Histogram, MAX_MARKS, StreamReport};
 
 /// A field with a value that its rule does not accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +62,27 @@ impl StreamReport {
         }
         dropped
     }
+
+    /// Lowers amounts to their limits, and leaves out gaps if there are as many. Counts them in `left_out`.
+    pub fn lower_amounts(&mut self) {
+        let mut lowered = 0;
+        let is_plausible = |gaps: &Histogram| gaps.count() <= u64::from(self.chunks);
+        if self.gaps.as_ref().is_some_and(|gaps| gaps.count() > MAX_EVENTS && is_plausible(gaps)) {
+            self.gaps = None;
+            lowered += 1;
+        }
+        for count in [&mut self.chunks, &mut self.events, &mut self.deltas, &mut self.stalls] {
+            *count = lower((*count).into(), MAX_EVENTS, &mut lowered) as u32;
+        }
+        self.bytes = lower(self.bytes, MAX_BYTES, &mut lowered);
+        self.left_out = self.left_out.saturating_add(lowered);
+    }
+}
+
+/// The smaller of a count and its limit. Adds one to `lowered` if that is the limit.
+fn lower(count: u64, limit: u64, lowered: &mut u32) -> u64 {
+    *lowered += u32::from(count > limit);
+    count.min(limit)
 }
 
 /// Checks every field against its rule in the field table.
@@ -88,7 +109,7 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Misfit> {
         (Rule::Share, Value::Float(share)) if !(share > 0.0 && share <= 1.0) => {
             Err(Misfit::new(name, "must be greater than 0 and at most 1"))
         }
-        (Rule::Count(most), Value::Integer(count)) if count > most => {
+        (Rule::Count(most) | Rule::Amount(most), Value::Integer(count)) if count > most => {
             Err(Misfit::new(name, format!("must be at most {most}")))
         }
         (Rule::Between(least, most), Value::Integer(number)) if !(least..=most).contains(&number) => {
@@ -222,6 +243,43 @@ mod tests {
             StreamReport { use_case: Some("चैट 🦙".into()), ..StreamReport::new("0".repeat(32)) };
         assert_eq!(fits.drop_unfit_own_texts(), 0);
         assert!(fits.use_case.is_some());
+    }
+
+    #[test]
+    fn every_amount_is_one_that_can_be_lowered() {
+        let amounts = StreamReport::FIELDS.iter().filter(|field| matches!(field.rule, Rule::Amount(_)));
+        let names: Vec<_> = amounts.map(|field| field.name).collect();
+        assert_eq!(names, ["chunks", "events", "deltas", "bytes", "stalls"]);
+        let most = u32::MAX;
+        let gaps = Histogram::from_dense(0, 1.0, 0, vec![MAX_EVENTS, 1]).unwrap();
+        let sent = StreamReport {
+            chunks: most,
+            events: most,
+            deltas: most,
+            stalls: most,
+            bytes: u64::MAX,
+            gaps: Some(gaps),
+            left_out: 2,
+            ..StreamReport::new("0".repeat(32))
+        };
+        assert!(sent.check().is_err());
+        let mut lowered = sent.clone();
+        lowered.lower_amounts();
+        assert_eq!((lowered.check(), lowered.left_out), (Ok(()), 8));
+        assert_eq!((lowered.deltas, lowered.bytes, &lowered.gaps), (10_000_000, 1 << 40, &None));
+        let mut forged = StreamReport { chunks: 7, ..sent };
+        forged.lower_amounts();
+        assert!(forged.check().is_err(), "more gaps than reads");
+    }
+
+    #[test]
+    fn amounts_within_their_limits_stay() {
+        let gaps = Histogram::from_dense(0, 1.0, 0, vec![MAX_EVENTS]).unwrap();
+        let chunks = MAX_EVENTS as u32;
+        let sent = StreamReport { chunks, gaps: Some(gaps), ..StreamReport::new("0".repeat(32)) };
+        let mut lowered = sent.clone();
+        lowered.lower_amounts();
+        assert_eq!(lowered, sent);
     }
 
     #[test]

@@ -39,13 +39,13 @@ fields! {
             /// How it ended.
             outcome: Outcome = 13, Rule::Word(Outcome::WORDS, false), "How the stream ended, one of ten words.";
             /// Reads that carried bytes.
-            chunks: u32 = 24, Rule::Count(MAX_EVENTS), AMOUNTS;
+            chunks: u32 = 24, Rule::Amount(MAX_EVENTS), AMOUNTS;
             /// Dispatched events; comments and pings are not among them.
-            events: u32 = 25, Rule::Count(MAX_EVENTS), AMOUNTS;
+            events: u32 = 25, Rule::Amount(MAX_EVENTS), AMOUNTS;
             /// Events with generated text.
-            deltas: u32 = 26, Rule::Count(MAX_EVENTS), AMOUNTS;
+            deltas: u32 = 26, Rule::Amount(MAX_EVENTS), AMOUNTS;
             /// Body bytes as the app got them, after decompression.
-            bytes: u64 = 27, Rule::Count(MAX_BYTES), AMOUNTS;
+            bytes: u64 = 27, Rule::Amount(MAX_BYTES), AMOUNTS;
         }
         optional {
             /// Revision: 0 for the first report of a stream, higher for each that replaces it.
@@ -125,7 +125,7 @@ fields! {
             /// Times between successive reads with generated text. Absent until two have come.
             gaps: Option<Histogram> = 34, Rule::Histogram, SPEED;
             /// Gaps over max(2 s, 8 × the stream's median gap).
-            stalls: u32 = 35, Rule::Count(MAX_EVENTS), SPEED;
+            stalls: u32 = 35, Rule::Amount(MAX_EVENTS), SPEED;
             /// How often each defect was seen.
             defects: Defects = 36, Rule::Defects,
                 "Defects of the stream, as counts by name.";
@@ -160,6 +160,9 @@ fields! {
             /// Smallest step that the page's clock showed.
             clock_resolution_ms: Option<f64> = 40, Rule::Milliseconds,
                 "Step of the page's clock, which bounds how exact the durations are.";
+            /// Numbers that were out of range: durations and tokens that the probe left out, and amounts that the collector
+            /// lowered.
+            left_out: u32 = 54, Rule::Count(u32::MAX as u64), "How many numbers are missing, as they were out of range.";
             /// Share of tabs in which the app runs the probe: one report stands for `1 / sample_rate` streams.
             /// Absent: all.
             sample_rate: Option<f64> = 43, Rule::Share,

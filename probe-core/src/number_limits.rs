@@ -27,6 +27,11 @@ pub(crate) fn within(number: f64, limit: f64) -> Option<f64> {
     (number <= limit).then_some(number)
 }
 
+/// How many numbers are above their limits.
+pub(crate) fn count_above(numbers: &[f64], limits: &[f64]) -> u32 {
+    numbers.iter().zip(limits).map(|(number, limit)| u32::from(number > limit)).sum()
+}
+
 const fn limit(fields: &[Field], name: &[u8]) -> f64 {
     let mut at = 0;
     while !is_same(fields[at].name.as_bytes(), name) {

@@ -7,7 +7,7 @@ use beacon::{Defects, Histogram, MAX_MS, Outcome, StreamReport};
 
 use crate::absent::{ABSENT, each_some, or};
 use crate::field_values::FieldValues;
-use crate::number_limits::{limits, within};
+use crate::number_limits::{count_above, limits, within};
 use crate::server_timing::ServerClaim;
 
 /// An enum of the places in a row, with the report's field for each.
@@ -183,6 +183,8 @@ impl ReportBuilder {
             defects: self.defects,
             server: self.server.as_ref().map(ServerClaim::timing),
             clock_resolution_ms: ms(NumberField::ClockResolution),
+            left_out: count_above(&self.numbers, &LIMITS)
+                + self.server.as_ref().map_or(0, ServerClaim::count_left_out),
             ..StreamReport::new("")
         }
     }

@@ -8,7 +8,7 @@ use beacon::{ServerStart, ServerTiming};
 use crate::absent::{ABSENT, each_some, or};
 use crate::event_numbers::{CLAIM_NUMBERS, EventNumbers, Number};
 use crate::field_values::FieldValues;
-use crate::number_limits::{limits, within};
+use crate::number_limits::{count_above, limits, within};
 use crate::time::whole_micros;
 
 /// How an engine writes its own timing. `Schema` says where the numbers stand.
@@ -180,6 +180,11 @@ impl ServerClaim {
 
     fn get(&self, field: ClaimField) -> f64 {
         self.numbers[field as usize]
+    }
+
+    /// How many of its numbers a report leaves out.
+    pub(crate) fn count_left_out(&self) -> u32 {
+        count_above(&self.numbers, &LIMITS)
     }
 
     /// The claim as a report has it.

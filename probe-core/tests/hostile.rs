@@ -216,6 +216,8 @@ fn numbers_above_their_limits_are_absent() {
     ]);
     assert_eq!((report.input_tokens, report.output_tokens), (None, Some(1_000_000_000)));
     assert_eq!((report.ttft_ms, report.e2e_ms, report.gaps), (Some(2.0), None, None));
+    // The input tokens, the last moment, and two numbers of the server.
+    assert_eq!(report.left_out, 4);
     let server = report.server.expect("the comment has a wait within its limit");
     assert_eq!((server.queue_ms, server.ttft_ms, server.output_tokens), (Some(86_400_000.0), None, None));
 }

@@ -13,7 +13,7 @@ parquet, lines, folder = sys.argv[1:]
 GROUPS = ["network_timing", "page_lifecycle", "probe_overhead", "server", "page", "dropped", "layers"]
 JSON = ["gaps", "defects", "marks"]
 # JSON leaves these values out.
-DEFAULTS = {"open": False, "rev": 0, "observed": "events", "background": False, "stalls": 0, "defects": {}}
+DEFAULTS = {"open": False, "rev": 0, "observed": "events", "background": False, "stalls": 0, "left_out": 0, "defects": {}}
 GROUP_DEFAULTS = {
     "page_lifecycle": {"restored": False, "prerendered": False},
     "dropped": {"queue_full": 0, "send_failed": 0, "refused": 0, "early": 0},

@@ -389,6 +389,9 @@ impl Aggregator {
         let judgement = self.judge(report);
         let at = WindowKey { minute: minute_of(stream.received_ms), series: stream.series };
         let finalized = Finalized { minute: at.minute as i32, judgement, wait: RoughWait::of(report) };
+        if !stream.in_cumulative {
+            self.counts.left_out(report);
+        }
         if judgement.kind != StreamKind::Answer {
             if !stream.in_cumulative {
                 self.counts.apart(judgement.kind);

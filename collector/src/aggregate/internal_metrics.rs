@@ -104,13 +104,15 @@ pub(crate) enum Kind {
     ServerFact,
     /// Finalized streams that are in no statistics of answers, by kind.
     Apart,
+    /// Numbers of streams that were out of range, by site.
+    LeftOut,
 }
 
 /// The kind under which collectors publish how many streams are in their cumulative statistics.
 pub(crate) const COUNTED: Kind = Kind::Counted;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Beacon,
         Self::Report,
         Self::Overflow,
@@ -131,6 +133,7 @@ impl Kind {
         Self::Deleted,
         Self::ServerFact,
         Self::Apart,
+        Self::LeftOut,
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -155,6 +158,7 @@ impl Kind {
             Self::Deleted => "deleted",
             Self::ServerFact => "server_fact",
             Self::Apart => "apart",
+            Self::LeftOut => "left_out",
         }
     }
 }
@@ -304,6 +308,12 @@ impl Counts {
     /// Counts a finalized stream that is in no statistics of answers.
     pub(crate) fn apart(&mut self, kind: StreamKind) {
         self.add(Kind::Apart, "", kind.as_str(), 1);
+    }
+
+    /// Counts the numbers of an ended stream that were out of range.
+    pub(crate) fn left_out(&mut self, report: &StreamReport) {
+        let site = report.site.as_deref().unwrap_or_default();
+        self.add(Kind::LeftOut, site, "numbers", report.left_out.into());
     }
 
     /// Counts streams that memory forgot although no file of streams could be written.

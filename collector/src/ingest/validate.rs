@@ -50,6 +50,7 @@ pub(crate) fn validate(
             open.site.attributes.iter().any(|known| known == key) && is_attribute_value(value)
         });
         ignored_fields += report.drop_unfit_own_texts();
+        report.lower_amounts();
         reports.push(accept(report, open, &hash).map_err(|refused| refused.at(at))?);
     }
     if open.site.sample < 1.0 {

@@ -95,7 +95,7 @@ fn add_columns(group: &str, fields: &[Field], columns: &mut Vec<Column>) {
             }
             Rule::Visit => continue,
             Rule::Milliseconds | Rule::Share => ColumnKind::Float,
-            Rule::Count(_) | Rule::Between(..) => ColumnKind::Integer,
+            Rule::Count(_) | Rule::Amount(_) | Rule::Between(..) => ColumnKind::Integer,
             Rule::Flag => ColumnKind::Flag,
             Rule::Text(_)
             | Rule::OwnText(_)

@@ -44,6 +44,7 @@ struct Ingest {
     collector: TestCollector,
     sent: u128,
     dropped: u64,
+    lowered: u64,
 }
 
 impl Ingest {
@@ -59,6 +60,12 @@ impl Ingest {
         self.dropped += 1;
     }
 
+    /// Takes the report, and counts its field among the numbers out of range.
+    async fn lowers(&mut self, field: &str, value: &Value) {
+        self.takes(field, value).await;
+        self.lowered += 1;
+    }
+
     async fn refuses(&mut self, field: &str, value: &Value) {
         self.sent += 1;
         let answer = self.collector.post(with(self.sent, field, value).to_string()).await;
@@ -72,7 +79,7 @@ impl Ingest {
 
 #[tokio::test]
 async fn every_field_accepts_exactly_the_range_of_the_table() {
-    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0, dropped: 0 };
+    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0, dropped: 0, lowered: 0 };
     let mut checked = 0;
     for (fields, may_be) in table() {
         // `refusals.rs` checks the fields that are lists, `attributes.rs` the attributes.
@@ -101,6 +108,12 @@ async fn every_field_accepts_exactly_the_range_of_the_table() {
                 for wrong in ["0af7651916cd43dd8448eb211c80319", "0AF7651916CD43DD8448EB211C80319C"] {
                     ingest.refuses(field, &json!(wrong)).await;
                 }
+            } else if let Some(range) = may_be.strip_suffix(", others are lowered") {
+                let (_, to) = range.split_once(" to ").unwrap();
+                let to: u64 = to.parse().unwrap();
+                ingest.takes(field, &json!(to)).await;
+                ingest.refuses(field, &json!(-1)).await;
+                ingest.lowers(field, &json!(to + 1)).await;
             } else if let Some((from, to)) = may_be.split_once(" to ") {
                 let (from, to): (i64, i64) = (from.parse().unwrap(), to.parse().unwrap());
                 ingest.takes(field, &json!(from)).await;
@@ -116,6 +129,26 @@ async fn every_field_accepts_exactly_the_range_of_the_table() {
     assert!(checked > 40, "only {checked} fields of the table were understood");
     let ignored = json!({ "demo": ingest.dropped });
     ingest.collector.until("/v1/accounting", |books| books["ignored_fields"] == ignored).await;
+    assert_eq!(ingest.lowered, 5);
+}
+
+#[tokio::test]
+async fn numbers_out_of_range_are_counted_once_a_stream() {
+    let mut collector = TestCollector::new();
+    let ended = |rev: u32, chunks: u64| {
+        let mut report = with(1, "chunks", &json!(chunks));
+        (report["reports"][0]["rev"], report["reports"][0]["left_out"]) = (json!(rev), json!(2));
+        report["reports"][0]["open"] = json!(rev == 0);
+        report.to_string()
+    };
+    for report in [ended(0, 20_000_000), ended(1, 20_000_000), ended(2, 1)] {
+        assert_eq!(collector.post(report).await.status, 204);
+    }
+    let left_out = "llm_rum_values_left_out_total{site=\"demo\"}";
+    collector.until_metric("llm_rum_reports_total{result=\"revised\"}", 2.0).await;
+    assert_eq!(collector.metric(left_out).await, 3.0);
+    collector.restart();
+    assert_eq!(collector.metric(left_out).await, 3.0);
 }
 
 #[test]
@@ -160,7 +193,7 @@ async fn unknown_fields_are_counted_by_site_over_a_restart() {
 
 #[tokio::test]
 async fn every_report_of_a_recorded_stream_is_accepted() {
-    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0, dropped: 0 };
+    let mut ingest = Ingest { collector: TestCollector::new(), sent: 0, dropped: 0, lowered: 0 };
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/streams");
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -76,10 +76,11 @@ function createStrip(stream) {
   }
 
   function digits(deltas) {
-    if (!deltas) return;
     settle(deltas);
     const all = Array.from(counts, (count = 0) => count);
     const busiest = Math.max(...all);
+    // Without deltas, and by a clock that shows no time, there is no step.
+    if (!(busiest > 0)) return;
     const levels = all.map((count) => Math.ceil((count / busiest) * HIGHEST));
     return [doublings, ...levels].map((digit) => digit.toString(36)).join("");
   }

@@ -37,7 +37,8 @@ export const marks = () => (core) => {
     addFields(report, stream) {
       const list = marksOf.get(stream);
       if (!list?.length) return;
-      report.marks = list.slice(0, MAX_MARKS).map(({ name, time }) => ({ name, at_ms: roundMs(time - stream.time) }));
+      const timed = list.map(({ name, time }) => ({ name, at_ms: roundMs(time - stream.time) }));
+      report.marks = timed.filter(({ at_ms }) => at_ms >= 0).slice(0, MAX_MARKS);
     },
     stop: () => open.clear(),
   };

@@ -2,7 +2,7 @@
 // callbacks and, in bodies of requests, to the collector.
 
 import { contentKindOf } from "../tap/content-types.js";
-import { ASKED, CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
+import { ASKED, CANCELLED, CHUNK, CLOSED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
 import { createChunkBatch } from "./chunk-batch.js";
 import * as ends from "./end-reasons.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
@@ -76,17 +76,15 @@ export class Session {
         stream.read = time;
         this.#batch.readAll();
         return this.#readChunk(stream, time, bytesOf(value));
-      case CLOSED:
-      case CANCELLED:
-      case FAILED:
-        return this.#end(stream, time, endReasonOf(stream, event, value));
       case WHOLE:
         return this.#readWhole(stream, time, value);
       case ASKED:
         return tell(stream, "context", value.number, value.engineIo, value.question);
+      case FORGET:
+        // It is no stream.
+        return this.#forget(stream);
     }
-    // It is no stream.
-    this.#forget(stream);
+    this.#end(stream, time, endReasonOf(stream, event, value));
   }
 
   /** Reports count what had to be dropped before there was a session. */
@@ -332,6 +330,5 @@ function bytesOf(value) {
 }
 
 function randomId() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => (0x100 + byte).toString(16).slice(1)).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => (0x100 + byte).toString(16).slice(1)).join("");
 }

@@ -4,6 +4,9 @@ import { ABORTED, FAILED, PAGE_GONE, TIMED_OUT } from "../session/end-reasons.js
 
 const OUTCOMES = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
 
+/** The longest duration that the collector accepts (`field.rs` in `beacon`). */
+const MAX_MS = 864e5;
+
 /** @returns {import("./watcher.d.ts").Watcher} */
 export function createFallbackWatcher(wake, later) {
   const streams = {};
@@ -14,7 +17,7 @@ export function createFallbackWatcher(wake, later) {
       streams[key] = {
         observed: "chunks",
         outcome: "abandoned",
-        submit_delay_ms: submit <= request ? request - submit : undefined,
+        submit_delay_ms: since(submit, request),
         chunks: 0,
         events: 0,
         deltas: 0,
@@ -28,20 +31,20 @@ export function createFallbackWatcher(wake, later) {
     headers(key, time, status) {
       const report = streams[key];
       report.status = status;
-      report.headers_ms = time - report.request;
+      report.headers_ms = since(report.request, time);
     },
 
     chunk(key, time, { length }) {
       const report = streams[key];
       if (!length) return;
-      report.first_byte_ms ??= time - report.request;
+      report.first_byte_ms ??= since(report.request, time);
       report.chunks++;
       report.bytes += length;
     },
 
     end(key, time, reason) {
       const report = streams[key];
-      report.close_ms = time - report.request;
+      report.close_ms = since(report.request, time);
       // Only content tells a whole response from a cut one, or from one that the app has read to its end marker.
       report.outcome =
         report.status >= 400 ? "http_error" : (OUTCOMES[reason] ?? (reason || report.bytes ? "unobserved" : "empty"));
@@ -59,4 +62,10 @@ export function createFallbackWatcher(wake, later) {
       timer = later(wake, ms);
     },
   };
+}
+
+/** Milliseconds from one time to another. Absent where the collector would refuse the report for them. */
+function since(from, to) {
+  const ms = to - from;
+  return ms >= 0 && ms <= MAX_MS ? ms : undefined;
 }

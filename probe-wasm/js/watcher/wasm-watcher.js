@@ -11,7 +11,7 @@ export function createWatcher(module, wake, later) {
 
 /**
  * The largest numbers that the collector accepts, by the last word of a field's name (`field.rs` in `beacon`). With a
- * larger number it would refuse the whole report, and a server could hide its streams.
+ * larger number it would refuse the whole report, and a server could hide its streams. It lowers amounts itself.
  */
 const LIMITS = { ms: 864e5, tokens: 1e9 };
 
@@ -26,8 +26,8 @@ function objectOf(list) {
         continue;
       }
       const value = field == "counts" ? list.splice(0) : list.shift();
-      const isWithin = !(value > LIMITS[field.match(/[a-z]+$/)]);
-      if ((value || value === 0) && isWithin) object[field] = value;
+      if (value > LIMITS[field.match(/[a-z]+$/)]) report.left_out = -~report.left_out;
+      else if (value || value === 0) object[field] = value;
     }
   return report;
 }

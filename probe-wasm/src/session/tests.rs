@@ -1,4 +1,5 @@
 use beacon::{Defect, Outcome, StreamReport};
+use proptest::prelude::*;
 use serde_json::{Value, json, to_value};
 
 use super::*;
@@ -34,6 +35,7 @@ fn written(session: &mut Session, key: u32) -> Value {
     let mut list = list.as_array().unwrap().iter();
     let mut report = json!({});
     let mut object = &mut report;
+    let mut left_out = 0;
     while let Some(fields) = list.next() {
         for field in fields.as_str().unwrap().split_whitespace() {
             if let Some(name) = field.strip_suffix(':') {
@@ -45,11 +47,21 @@ fn written(session: &mut Session, key: u32) -> Value {
                 "counts" => list.by_ref().cloned().collect(),
                 _ => list.next().unwrap().clone(),
             };
+            let limit = match field.rsplit('_').next() {
+                Some("ms") => 864e5,
+                Some("tokens") => 1e9,
+                _ => f64::INFINITY,
+            };
+            if value.as_f64().is_some_and(|number| number > limit) {
+                left_out += 1;
             // In JSON, an absent number is null.
-            if !value.is_null() && value != json!("") {
+            } else if !value.is_null() && value != json!("") {
                 object[field] = value;
             }
         }
+    }
+    if left_out > 0 {
+        report["left_out"] = json!(left_out);
     }
     report
 }
@@ -125,6 +137,7 @@ fn every_field_is_written_as_the_native_report_has_it() {
         "layers",
         "page_lifecycle",
         "page",
+        "left_out",
         "sample_rate",
         "dropped",
         "probe_overhead",
@@ -135,6 +148,44 @@ fn every_field_is_written_as_the_native_report_has_it() {
     for (field, _) in golden.as_object().unwrap() {
         let expected = !elsewhere.contains(&field.as_str()) && !of_page.contains(&field.as_str());
         assert_eq!(written.get(field).is_some(), expected, "{field}");
+    }
+}
+
+/// Times of a clock that also steps back, and shows no time.
+fn time() -> impl Strategy<Value = f64> {
+    prop_oneof![6 => 0.0..1e5f64, 2 => 0.0..3e8f64, 1 => any::<f64>(), 1 => Just(f64::NAN)]
+}
+
+/// An event with text, and numbers that a server made up.
+fn event() -> impl Strategy<Value = String> {
+    let number =
+        prop::sample::select(vec!["0", "-1", "1.5", "1000000000", "1000000001", "86400001", "1e300"]);
+    (number.clone(), number, 0..4_usize).prop_map(|(number, other, kind)| match kind {
+        0 => format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}],\"timings\":{{\"prompt_ms\":{number}}}}}\n\n"),
+        1 => format!("data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":{number},\"completion_tokens\":{other}}}}}\n\n"),
+        2 => format!(": llm-rum {{\"ttft_ms\":{number},\"output_tokens\":{other}}}\n\n"),
+        _ => "data: [DONE]\n\n".to_owned(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_report_is_refused(
+        (request, submit, answered, over) in (time(), time(), time(), time()),
+        chunks in prop::collection::vec((time(), event()), 0..12),
+        how in 0..7_u8,
+    ) {
+        let mut session = Session { clock_resolution_ms: Some(0.1), ..Session::NONE };
+        session.open(1, request, Some(submit).filter(|time| !time.is_nan()));
+        session.headers(1, answered, 200, EVENTS);
+        for (time, text) in &chunks {
+            session.chunk(1, *time, text.as_bytes());
+            prop_assert_eq!(report(&mut session, 1).check(), Ok(()));
+        }
+        session.end(1, over, how);
+        prop_assert_eq!(report(&mut session, 1).check(), Ok(()));
     }
 }
 

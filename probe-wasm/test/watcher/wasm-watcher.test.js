@@ -10,6 +10,7 @@ import { EVENTS, LINES, OTHER, contentKindOf } from "../../js/tap/content-types.
 import * as moments from "../../js/tap/tap-events.js";
 import { NEEDS_FULL_WASM } from "../../js/session/progress-flags.js";
 import { Session } from "../../js/session/session.js";
+import { RANGES, problemsOf } from "../report-limits.js";
 
 const STREAMS = new URL("../../../tests/fixtures/streams/", import.meta.url);
 const ENDS = { closed: CLOSED, failed: FAILED, cancelled: CANCELLED, timed_out: TIMED_OUT, page_gone: PAGE_GONE };
@@ -302,6 +303,41 @@ test("only a response's name in the shape of one is reported", () => {
       const { response_model } = reportOf(watcher(undefined, module), [{ status: 200 }, { bytes }]);
       assert.equal(response_model, name);
     }
+});
+
+/** A stream of the usual format with these times, tokens and server timing. */
+function rowsWith([first, last, closed], tokens, server) {
+  const event = (text) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`;
+  const usage = { prompt_tokens: tokens, completion_tokens: tokens };
+  const end = `data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`;
+  const comment = `: llm-rum ${JSON.stringify(server)}\n\n`;
+  const texts = [[first, comment + event("a")], [last, event("b") + end]];
+  const chunks = texts.map(([t_ms, text]) => ({ t_ms, bytes: Buffer.from(text) }));
+  return [{ t_ms: 1, status: 200 }, ...chunks, { t_ms: closed, end: "closed" }];
+}
+
+test("numbers out of range are left out and counted", () => {
+  const day = 864e5;
+  for (const [rows, count] of [
+    [rowsWith([5, day, day], 1e9, { ttft_ms: day }), undefined],
+    [rowsWith([5, 6, day + 1], 9, {}), 1],
+    [rowsWith([5, 6, 7], 1e9 + 1, {}), 2],
+    [rowsWith([5, 6, 7], 9, { ttft_ms: day + 1, queue_ms: 1 }), 1],
+    // Of a gap of over a day, all that depends on its end is out of range, and so is its histogram.
+    [rowsWith([5, day + 9, day + 9], 9, {}), 3],
+  ]) {
+    const report = reportOf(watcher(), rows);
+    assert.deepEqual([report.left_out, problemsOf(report)], [count, []]);
+  }
+});
+
+test("the limits of the watchers are those of the table", () => {
+  assert.ok(RANGES.length > 40, "the table is there");
+  const words = { ms: 864e5, tokens: 1e9 };
+  for (const { path, to } of RANGES) {
+    const word = path.match(/[a-z]+$/)[0];
+    if (word in words) assert.equal(to, words[word], path);
+  }
 });
 
 test("page and native meter classify content types alike", () => {

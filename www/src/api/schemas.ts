@@ -1438,6 +1438,11 @@ export interface StreamReport {
       ttft_ms?: number;
     };
   };
+  /**
+   * Numbers that were out of range: durations and tokens that the probe left out, and amounts that the collector
+   * lowered.
+   */
+  left_out?: number;
   /** Addresses of the stream in other tools, by the names in the site's `links`. */
   links?: Record<string, string>;
   /** Longest time between two reads with generated text. Absent until two have come. */

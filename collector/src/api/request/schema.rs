@@ -65,7 +65,7 @@ fn object(fields: &[Field]) -> Value {
 fn property(field: &Field) -> Value {
     let mut schema = match field.rule {
         Rule::Milliseconds => json!({ "type": "number", "minimum": 0, "maximum": MAX_MS }),
-        Rule::Count(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
+        Rule::Count(most) | Rule::Amount(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
         Rule::Between(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Rule::Share => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
         Rule::Text(longest) | Rule::OwnText(longest) => json!({ "type": "string", "maxLength": longest }),

@@ -22,6 +22,7 @@ pub(crate) const DROPPED: &str = "llm_rum_probe_dropped_total";
 pub(crate) const TIMED_CHUNKS: &str = "llm_rum_probe_timed_chunks_total";
 pub(crate) const CHUNK_SECONDS: &str = "llm_rum_probe_chunk_seconds_total";
 pub(crate) const REPAIRS: &str = "llm_rum_journal_repairs_total";
+pub(crate) const LEFT_OUT: &str = "llm_rum_values_left_out_total";
 pub(crate) const IGNORED_FIELDS: &str = "llm_rum_ignored_fields_total";
 pub(crate) const COUNTRY_FILES: &str = "llm_rum_country_files_total";
 pub(crate) const LIVE_REJECTED: &str = "llm_rum_live_rejected_total";

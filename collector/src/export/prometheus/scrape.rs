@@ -191,7 +191,7 @@ impl Scrape {
         })
     }
 
-    fn own_counts(&self) -> [Family; 17] {
+    fn own_counts(&self) -> [Family; 18] {
         let counts = &self.snapshot.counts;
         let one = |count| vec![counted(Vec::new(), count)];
         let counter = |name, help, metrics| own(name, help, MetricType::COUNTER, metrics);
@@ -231,7 +231,12 @@ impl Scrape {
             counter(
                 names::IGNORED_FIELDS,
                 "Report fields that this version does not know, and attributes that it drops.",
-                self.ignored_fields(),
+                self.by_site(Kind::Ignored),
+            ),
+            counter(
+                names::LEFT_OUT,
+                "Numbers of ended streams that were out of range: left out by the probe or lowered.",
+                self.by_site(Kind::LeftOut),
             ),
             counter(
                 names::COUNTRY_FILES,
@@ -311,8 +316,8 @@ impl Scrape {
         if self.has_engines { self.each(Kind::EngineScrape, "result", results) } else { Vec::new() }
     }
 
-    fn ignored_fields(&self) -> Vec<Metric> {
-        let by_site = self.snapshot.counts.iter(Kind::Ignored);
+    fn by_site(&self, kind: Kind) -> Vec<Metric> {
+        let by_site = self.snapshot.counts.iter(kind);
         by_site.map(|(key, count)| counted(vec![pair("site", &key.site)], count)).collect()
     }
 
@@ -508,6 +513,6 @@ pub(super) mod tests {
         let part = |family: &Family| (!family.is_own, family.head.kind == MetricType::HISTOGRAM);
         let places: Vec<_> = families.iter().map(|family| (part(family), family.head.name)).collect();
         assert!(places.is_sorted(), "{places:?}");
-        assert_eq!(places.iter().filter(|(part, _)| *part == (false, false)).count(), 22);
+        assert_eq!(places.iter().filter(|(part, _)| *part == (false, false)).count(), 23);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn full() -> StreamReport {
         "server":{"source":"vllm","starts_from":"prefill","queue_ms":1.0,"ttft_ms":2.0,"generation_ms":3.0,
         "output_tokens":4},
         "page":{"browser":"i","os":"j","device":"k","connection":"l","visibility":"m","release":"ñ","route":"/o"},
-        "clock_resolution_ms":0.005,"dropped":{"queue_full":1,"send_failed":2,"refused":3,"early":4}}"#;
+        "clock_resolution_ms":0.005,"left_out":3,"dropped":{"queue_full":1,"send_failed":2,"refused":3,"early":4}}"#;
     StreamReport { gaps: Some(gaps), defects, ..serde_json::from_str(json).unwrap() }
 }
 

@@ -55,7 +55,10 @@ fn no_field_goes_beyond_its_limits() {
     let counts = ["chunks", "events", "deltas", "stalls", "bytes", "rev"];
     for count in counts.into_iter().chain(lifecycle).chain(overhead) {
         for value in [json!(-1), json!(1.5), json!(u64::MAX), json!(1e30), json!("1")] {
-            cases.push((count, value));
+            // As many bytes count as the limit.
+            if count != "bytes" || value != json!(u64::MAX) {
+                cases.push((count, value));
+            }
         }
     }
     for tokens in ["input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens"] {
