@@ -214,6 +214,10 @@ impl Aggregator {
         earlier: &E,
     ) -> Result<(), E::Error> {
         let Some((_, known)) = self.read_streams().get(peer.id) else { return Ok(()) };
+        // The site of a deleted series is not known.
+        if ![peer.site.as_str(), ""].contains(&self.series.site_of(known.series)) {
+            return Ok(());
+        }
         if known.rev > peer.rev || known.rev == peer.rev && !peer.has_precedence || known.owned_by_peer() {
             return Ok(());
         }

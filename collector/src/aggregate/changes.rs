@@ -71,9 +71,11 @@ pub(crate) struct LoadedState {
 }
 
 /// Another collector's revision of a stream that is known here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PeerRevision {
     pub(crate) id: StreamId,
+    /// The site whose key the report had. Another site's stream may have the same id.
+    pub(crate) site: String,
     pub(crate) rev: u32,
     /// Decides between two collectors with the same revision: the other one yields.
     pub(crate) has_precedence: bool,

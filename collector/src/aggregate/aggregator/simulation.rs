@@ -11,6 +11,7 @@ use beacon::Outcome;
 
 use super::tests::Past;
 use super::*;
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::internal_metrics::{CountKey, Kind};
 use crate::aggregate::row_file::RowBatch;
 use crate::aggregate::series::{Series, SeriesId, StoredSeries};
@@ -139,8 +140,14 @@ impl Disk {
         self.counted_up_to = changes.counted_up_to;
         self.journal_from = self.journal_from.max(changes.needs_journal_from);
         let ours = revisions.iter().filter(|(_, stream)| !stream.owned_by_peer());
-        ours.map(|(_, stream)| PeerRevision { id: stream.id, rev: stream.rev, has_precedence: false })
-            .collect()
+        let site_of = |stream: &Stream| self.series[&stream.series].0[Dimension::Site].to_string();
+        let published = ours.map(|(_, stream)| PeerRevision {
+            id: stream.id,
+            site: site_of(stream),
+            rev: stream.rev,
+            has_precedence: false,
+        });
+        published.collect()
     }
 
     fn outcomes(&self) -> BTreeMap<&'static str, u64> {
@@ -375,7 +382,7 @@ fn two_collectors_keep_the_sum_of_streams() {
         let mut publish = |machines: &mut [Machine; 2], at: usize, now_ms: i64, fails: bool| {
             for revision in machines[at].flush(now_ms, fails) {
                 published[at].insert(revision.id, revision.rev);
-                machines[1 - at].inbox.push(PeerRevision { has_precedence: at == 0, ..revision });
+                machines[1 - at].inbox.push(PeerRevision { has_precedence: at == 0, ..revision.clone() });
                 if let Some(&rev) = published[1 - at].get(&revision.id) {
                     machines[at].inbox.push(PeerRevision { rev, has_precedence: at == 1, ..revision });
                 }

@@ -60,11 +60,12 @@ fn flush(aggregator: &mut Aggregator, past: &mut Past, now_ms: i64) {
 }
 
 /// Counts these revisions of one stream, then a peer's revision, then optionally one more.
-fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u32>) -> (u64, u64) {
+fn counted_after(revisions: &[u32], peer_revisions: &PeerRevision, then: Option<u32>) -> (u64, u64) {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));
     let apply = |aggregator: &mut Aggregator, past: &mut Past, position: u64, rev: u32| {
-        let report = StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
+        let site = Some("demo".into());
+        let report = StreamReport { rev, site, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
         past.reports.insert(position, report.clone());
         let at = RecordLocation { position, len: 1 };
         aggregator.add(&journaled(7, report, at), 60_000, past).unwrap();
@@ -75,7 +76,7 @@ fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u
     }
     // The peer's revision arrives twice, as after a restart.
     for _ in 0..2 {
-        aggregator.yield_to_peer(&peer_revisions, &past).unwrap();
+        aggregator.yield_to_peer(peer_revisions, &past).unwrap();
         flush(&mut aggregator, &mut past, 60_000);
     }
     if let Some(rev) = then {
@@ -87,8 +88,12 @@ fn counted_after(revisions: &[u32], peer_revisions: PeerRevision, then: Option<u
 
 #[test]
 fn the_later_revision_counts_wherever_it_is() {
-    let peer_revisions =
-        |rev, has_precedence| PeerRevision { id: 7, rev: revision_without_facts(rev), has_precedence };
+    let peer_revisions = |rev, has_precedence| PeerRevision {
+        id: 7,
+        site: "demo".to_owned(),
+        rev: revision_without_facts(rev),
+        has_precedence,
+    };
     for (revisions, peer_revisions, then, expected) in [
         (&[0][..], peer_revisions(1, false), None, (0, 1)),
         (&[0, 1], peer_revisions(2, true), None, (0, 1)),
@@ -100,9 +105,11 @@ fn the_later_revision_counts_wherever_it_is() {
         (&[0], peer_revisions(2, false), Some(2), (0, 1)),
         (&[0], peer_revisions(2, false), Some(3), (1, 1)),
         (&[1], PeerRevision { id: 8, ..peer_revisions(5, true) }, None, (1, 0)),
+        // Another site has a stream with the same id.
+        (&[1], PeerRevision { site: "other".to_owned(), ..peer_revisions(5, true) }, None, (1, 0)),
     ] {
         assert_eq!(
-            counted_after(revisions, peer_revisions, then),
+            counted_after(revisions, &peer_revisions, then),
             expected,
             "{revisions:?} {peer_revisions:?} {then:?}"
         );

@@ -87,18 +87,19 @@ impl PublishState {
         let known: String = self.read_up_to.iter().map(is_known).collect();
         let table = self.client.table("streams");
         let query = format!(
-            "SELECT collector, place, id, rev FROM {table} WHERE collector <> {me} AND (1{known} OR id IN
+            "SELECT collector, place, id, site, rev FROM {table} WHERE collector <> {me} AND (1{known} OR id IN
                 (SELECT id FROM {table} WHERE collector = {me} AND place >= {unread_from}))
              ORDER BY collector, place"
         );
         let mut peer_revisions = Vec::new();
         let mut up_to = HashMap::new();
         let answer = self.client.query(&query, &params)?;
-        rows::each(&answer, |(other, seq, id, rev): (String, SeqNo, String, u32)| {
+        rows::each(&answer, |(other, seq, id, site, rev): (String, SeqNo, String, String, u32)| {
             if let Ok(id) = StreamId::from_str_radix(&id, 16)
                 && self.stream_index.knows(id)
             {
-                peer_revisions.push(PeerRevision { id, rev, has_precedence: other > self.collector });
+                let has_precedence = other > self.collector;
+                peer_revisions.push(PeerRevision { id, site, rev, has_precedence });
             }
             let last: &mut SeqNo = up_to.entry(other).or_default();
             *last = seq.max(*last);
