@@ -3,6 +3,7 @@
 
 mod handover;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -159,7 +160,13 @@ impl Aggregator {
         let rev = revision(report);
         let known = self.read_streams().get(id).map(|(_, stream)| stream);
         let handled = match known {
-            None => ReportResult::New,
+            None => {
+                self.read_streams().evicted(id).map_or(ReportResult::New, |evicted| match rev.cmp(&evicted) {
+                    Ordering::Greater => ReportResult::Late,
+                    Ordering::Equal => ReportResult::Duplicate,
+                    Ordering::Less => ReportResult::Stale,
+                })
+            }
             Some(known) if !self.series.may_be_of_site(known.series, report) => ReportResult::OtherSite,
             Some(known) if rev > known.rev && known.owned_by_peer() => ReportResult::New,
             Some(known) if rev == known.rev => ReportResult::Duplicate,

@@ -1,6 +1,7 @@
 //! Registry of the recent streams: tells new reports from known ones, finds idle open streams, and lists the newest.
 //! It is bounded by count and by age.
 
+mod evicted_ids;
 mod ring_buffer;
 
 use std::collections::hash_map::Entry;
@@ -17,6 +18,7 @@ use crate::aggregate::series::SeriesId;
 use crate::journal::segments::RecordLocation;
 use crate::report::server_fact::has_facts;
 use crate::report::stream_id::StreamId;
+use evicted_ids::{EvictedId, EvictedIds};
 use ring_buffer::RingBuffer;
 
 /// Number of a revision, in order of arrival.
@@ -103,6 +105,10 @@ pub(crate) struct StreamRegistry {
     memory: RegistryLimits,
     /// Every revision in the registry, oldest first.
     revisions: RingBuffer<Stream>,
+    /// The sender of each revision, as a shorter hash.
+    senders: RingBuffer<u32>,
+    /// Ended streams that were evicted, above all those of senders with few streams.
+    evicted_ids: EvictedIds,
     /// Number of the oldest revision.
     first: SeqNo,
     /// Number of revisions that are current and not owned by a peer.
@@ -138,6 +144,8 @@ impl StreamRegistry {
         let mut streams = Self {
             memory,
             revisions: RingBuffer::new(),
+            senders: RingBuffer::new(),
+            evicted_ids: EvictedIds::new(memory.most / SHARE_OF_EVICTED, memory.keep_ms),
             first,
             standing: 0,
             by_id: HashTable::new(),
@@ -151,7 +159,7 @@ impl StreamRegistry {
         };
         for (seq, stream) in stored {
             while streams.next() < seq {
-                streams.revisions.push_back(Stream { superseded: true, ..stream });
+                streams.push(Stream { superseded: true, ..stream }, sender_of(&stream));
             }
             streams.put(stream, sender_of(&stream));
         }
@@ -227,7 +235,18 @@ impl StreamRegistry {
             self.close(stream.id);
         }
         self.standing += usize::from(stream.stands());
+        self.evicted_ids.remove(stream.id);
+        self.push(stream, sender);
+    }
+
+    fn push(&mut self, stream: Stream, sender: Sender) {
         self.revisions.push_back(stream);
+        self.senders.push_back(sender as u32);
+    }
+
+    /// The latest revision of an ended stream whose entry made room for others before its time.
+    pub(crate) fn evicted(&self, id: StreamId) -> Option<u32> {
+        self.evicted_ids.rev(id)
     }
 
     /// Marks a revision as counted in a window, or as impossible to count.
@@ -335,12 +354,23 @@ impl StreamRegistry {
             latest.remove();
         }
         self.standing -= usize::from(oldest.stands());
+        self.remember_evicted(&oldest);
         self.revisions.pop_front();
         self.first += 1;
         while self.out_of_order.front().is_some_and(|seq| *seq < self.first) {
             self.out_of_order.pop_front();
         }
         self.evicted_ms = self.evicted_ms.max(Some(oldest.received_ms));
+    }
+
+    /// Keeps the id of an ended stream beyond its entry: no number of others' ids may make it count twice.
+    fn remember_evicted(&mut self, &Stream { id, rev, received_ms, .. }: &Stream) {
+        let Some(sender) = self.senders.pop_front() else { return };
+        if self.revisions.get(0).is_some_and(Stream::stands) {
+            let newest_ms =
+                self.revisions.from(0).next_back().map_or(received_ms, |newest| newest.received_ms);
+            self.evicted_ids.add(id, EvictedId { rev, sender, received_ms }, newest_ms);
+        }
     }
 
     /// Open streams, oldest first.
@@ -391,6 +421,9 @@ impl StreamRegistry {
 
 /// Revisions are in the order of the journal, and a batch may wait for the journal this long.
 const OUT_OF_ORDER_MS: i64 = 60_000;
+
+/// The ids beyond their entries are this part of all.
+const SHARE_OF_EVICTED: usize = 16;
 
 /// Superseded revisions, and their reports in the journal, lie between the listed ones. A stream may have any
 /// number of them: up to this many per stream on average do not shorten the list.

@@ -277,6 +277,7 @@ fn one_collector_keeps_the_sum_of_streams() {
         let has_files = !dice.one_in(2);
         let row_files_days = if has_files { 30 } else { 0 };
         let store = Store { streams_kept: 4, row_file_streams: 8, row_files_days, ..Store::default() };
+        // So few that no id is kept beyond its entry.
         let config = Config { store, dedupe: Dedupe { ids: 12, minutes: 30 }, ..Config::default() };
         let mut machine = Machine::new(config);
         let is_clock_good = dice.one_in(2);

@@ -117,6 +117,33 @@ fn the_later_revision_counts_wherever_it_is() {
 }
 
 #[test]
+fn an_ended_stream_counts_once_after_a_flood_of_ids() {
+    let dedupe = Dedupe { ids: 64, minutes: 30 };
+    let store = Store { streams_kept: 0, row_files_days: 0, ..Store::default() };
+    let config = Config { dedupe, store, ..Config::default() };
+    let (mut past, mut aggregator) = (Past::default(), Aggregator::new(config, LoadedState::default()));
+    let honest = |rev| StreamReport { rev, open: false, ..StreamReport::new(format!("{:032x}", 7)) };
+    let add = |aggregator: &mut Aggregator, past: &mut Past, id: u128, network: u8, report: StreamReport| {
+        let position = past.reports.len() as u64;
+        past.reports.insert(position, report.clone());
+        let source = ReportSource::Network(network.into());
+        let at = RecordLocation { position, len: 1 };
+        aggregator.add(&JournaledReport { source, ..journaled(id, report, at) }, 60_000, past).unwrap();
+        flush(aggregator, past, 60_000);
+    };
+    add(&mut aggregator, &mut past, 7, 1, honest(1));
+    for id in 1_000..2_000 {
+        let made_up = StreamReport { open: false, ..StreamReport::new(format!("{id:032x}")) };
+        add(&mut aggregator, &mut past, id, 2, made_up);
+    }
+    for (rev, result) in [(0, "stale"), (1, "duplicate"), (2, "late")] {
+        add(&mut aggregator, &mut past, 7, 1, honest(rev));
+        assert_eq!(aggregator.counts.get(Kind::Report, result), 1, "{result}");
+    }
+    assert_eq!(aggregator.counts.get(Kind::Report, "new"), 1_001);
+}
+
+#[test]
 fn facts_revise_a_stream_once_and_in_its_minute() {
     let (mut past, mut aggregator) =
         (Past::default(), Aggregator::new(Config::default(), LoadedState::default()));

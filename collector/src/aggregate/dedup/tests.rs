@@ -155,6 +155,29 @@ fn a_sender_of_many_open_streams_loses_its_own() {
 }
 
 #[test]
+fn made_up_ids_do_not_evict_ended_streams_of_others() {
+    const LIMITS: RegistryLimits = RegistryLimits { most: 960, keep_ms: 1_000, listed: 0 };
+    let mut streams = with(LIMITS, []);
+    (1..=20).for_each(|id| streams.put(Stream { rev: 3, ..counted(id, 1) }, 1));
+    (21..=40).for_each(|id| streams.put(counted(id, 1), 3));
+    for id in 1_000..100_000 {
+        streams.put(counted(id, 2), 2);
+        assert_eq!(streams.evict_next(2), None);
+    }
+    assert!((1..=20).all(|id| streams.get(id).is_none() && streams.evicted(id) == Some(3)));
+    assert!((21..=40).all(|id| streams.evicted(id) == Some(0)));
+    assert_eq!((streams.evicted(1_000), streams.revisions.len(), streams.senders.len()), (None, 960, 960));
+
+    streams.put(counted(7, 3), 1);
+    assert_eq!(streams.evicted(7), None, "it has an entry again");
+    for id in 1_000..2_000 {
+        streams.put(counted(id, 1_100), 2);
+        assert_eq!(streams.evict_next(1_100), None);
+    }
+    assert_eq!((streams.evicted(7), streams.evicted(8)), (None, None), "too old");
+}
+
+#[test]
 fn restored_streams_of_a_small_site_stay_open() {
     const LIMITS: RegistryLimits = RegistryLimits { most: 400, keep_ms: 1_000, listed: 0 };
     let small = (1..=20).map(|id| open(id, 1));
