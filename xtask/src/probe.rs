@@ -180,6 +180,7 @@ fn optimise(package: &Path, made: &Path, output: &Path, profile: Profile) -> Res
     let script = fs::read_to_string(glue)?;
     let bound = made.join("glue_bg.wasm");
     let mut module = shrink::parse(&fs::read(&bound)?)?;
+    glue::number_imports(&mut module);
     shrink::remove_unused_exports(&mut module, &script);
     module.emit_wasm_file(&bound)?;
     match profile {

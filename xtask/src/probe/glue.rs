@@ -12,11 +12,22 @@ pub(super) fn entry(module: &Module) -> String {
     let imports = imports.join(", ");
     format!(
         "import {{ {imports}, __wbg_set_wasm, begin, chunk, context, report }} from './glue_bg.js';
-const {{ exports }} = new WebAssembly.Instance(compiled, {{ './glue_bg.js': {{ {imports} }} }});
+const {{ exports }} = new WebAssembly.Instance(compiled, [[{imports}]]);
 __wbg_set_wasm(exports);
 watcher = {{ ...exports, begin, chunk, context, report }};
 "
     )
+}
+
+/// Names each import by its place in the list of [`entry`]. wasm-bindgen's names end in hashes, which do not compress:
+/// without them script and module are 280 bytes smaller (brotli).
+pub(super) fn number_imports(module: &mut Module) {
+    let mut imports: Vec<_> = module.imports.iter_mut().collect();
+    imports.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    for (number, import) in imports.into_iter().enumerate() {
+        import.module = "0".to_owned();
+        import.name = number.to_string();
+    }
 }
 
 /// The function around the bundle. Its parameters are the compiled module, and two functions of the page that the Wasm
