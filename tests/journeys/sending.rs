@@ -1,6 +1,7 @@
 //! How reports get to the collector when it is busy, and when the page is left with many of them waiting.
 
 use anyhow::{Result, ensure};
+use beacon::Outcome;
 use serde_json::Value;
 use tests::{AppPage, Engine, eventually};
 
@@ -17,6 +18,11 @@ async fn reports_pending_when_the_page_is_left_arrive() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_collector_gets_everything_later() -> Result<()> {
     in_every_engine(busy).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn last_reports_of_pages_without_referrer_arrive() -> Result<()> {
+    in_every_engine(left_without_referrer).await
 }
 
 async fn left(engine: Engine) -> Result<()> {
@@ -46,12 +52,34 @@ async fn busy(engine: Engine) -> Result<()> {
     stage.browser.close().await
 }
 
+/// With `sendBeacon`, Firefox and WebKit would hide the page's origin as well, and the collector would refuse the report.
+async fn left_without_referrer(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let long = format!("{}/llm/user_stops/v1/chat/completions", stage.demo.url);
+    let tag = format!("<script src=\"{}/llm-rum.js\" data-site=\"demo\"></script>", stage.collector.url);
+    for (before, referrer) in ["no-referrer", "same-origin"].into_iter().enumerate() {
+        let page = AppPage::serve_with_referrer(&tag, "", referrer).await?;
+        stage.browser.page.goto(&page.url).await?;
+        stage.browser.run(READ_BEGINNING, vec![long.as_str().into()]).await?;
+        stage.browser.page.goto("about:blank").await?;
+        let report = eventually(&format!("the stream of a page with {referrer}"), || async {
+            let mut reports = stage.collector.streams().await.ok()?;
+            (reports.len() > before).then(|| reports.remove(0))
+        })
+        .await?;
+        ensure!(report.outcome == Outcome::Abandoned && report.ttft_ms.is_some(), "{report:#?}");
+    }
+    let books = stage.collector.get("/v1/accounting").await?;
+    ensure!(
+        books["beacons"]["refused"]["foreign_origin"].as_u64().is_none_or(|count| count == 0),
+        "{books:#}"
+    );
+    stage.browser.close().await
+}
+
 async fn open(stage: &Stage, more: &str) -> Result<AppPage> {
     let collector = &stage.collector.url;
-    // Not a policy of the page: under that, Firefox hides the origin of the last request as well.
-    let tag = format!(
-        "<script src=\"{collector}/llm-rum.js\" referrerpolicy=\"no-referrer\" data-site=\"demo\" {more}></script>"
-    );
+    let tag = format!("<script src=\"{collector}/llm-rum.js\" data-site=\"demo\" {more}></script>");
     let page = AppPage::serve(&tag, "").await?;
     stage.browser.page.goto(&page.url).await?;
     stage.keep_reports().await?;
@@ -79,6 +107,16 @@ const READ_MANY: &str = "
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
     await Promise.all(Array.from({ length: args[1] }, async () => (await fetch(args[0], init)).text()));
     while (window.ended.length < args[1]) await new Promise(resolve => setTimeout(resolve, 10));";
+
+/// Returns at the first token, before anything of the stream has been reported.
+const READ_BEGINNING: &str = "
+    while (!window.llmRum?.probe) await new Promise(resolve => setTimeout(resolve, 10));
+    const isSeen = new Promise(resolve => window.llmRum.probe.onFirstToken(resolve));
+    const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    const reader = (await fetch(args[0], init)).body.getReader();
+    (async () => { while (!(await reader.read()).done); })();
+    await isSeen;";
 
 const READ_AND_FLUSH: &str = "
     const body = JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: 'hi' }] });

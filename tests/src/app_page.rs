@@ -52,12 +52,19 @@ impl AppPage {
     /// # Errors
     /// When no port is free, or the probe has not been built.
     pub async fn serve(head: &str, policy: &str) -> Result<Self> {
+        // The pages are on loopback, but are to have the build that users get.
+        Self::serve_with_referrer(head, policy, "no-referrer").await
+    }
+
+    /// The same, with this policy for the page's address in requests.
+    ///
+    /// # Errors
+    /// When no port is free, or the probe has not been built.
+    pub async fn serve_with_referrer(head: &str, policy: &str, referrer: &'static str) -> Result<Self> {
         let html = format!(
             "<!doctype html><html><head><script src=\"/first.js\"></script>{head}</head><body></body></html>"
         );
         let policy = policy.to_owned();
-        // The pages are on loopback, but are to have the build that users get. A tag may ask for that itself.
-        let referrer = if html.contains("referrerpolicy=") { "" } else { "no-referrer" };
         let page = move || async move {
             let html = ([(REFERRER_POLICY, referrer)], Html(html));
             if policy.is_empty() {

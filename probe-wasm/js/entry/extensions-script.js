@@ -55,7 +55,7 @@ function handOver(probe) {
   // The probe of a user who is not watched accepts no extensions.
   if (!found) return stop();
   Object.assign(probe, core.probe);
-  ({ emit, url: core.url, openReports: core.openReports } = found);
+  ({ emit, sender: core.sender, openReports: core.openReports } = found);
   for (const [stream, event, ...args] of buffered.splice(0))
     if (!stream.overflowed_) emit(stream, event, ...args);
     else if (event == OPEN) reportDropped(stream, args);

@@ -4,13 +4,15 @@
 import { withAssets } from "../page/assets.js";
 import { startProbe } from "../page/probe.js";
 import { window } from "../page/worker-page.js";
+import { waitForLastPost } from "../page/worker-send.js";
 
 export function start(options) {
   return startProbe(withAssets(options)).use(inWorker);
 }
 
 /** An extension, so that a probe that is off does not change the worker. */
-function inWorker() {
+function inWorker({ sender }) {
+  waitForLastPost(sender);
   return {
     stop: leaveBeforeClosing(),
     // A worker does not know whether the page is visible.

@@ -37,7 +37,8 @@ export const lastWord = () => (core) => {
     timer = setTimeout(guardedRenew, RENEW_MS);
     request = new AbortController();
     try {
-      fetchLater(core.url, { method: "POST", body, signal: request.signal, credentials: "omit" });
+      const alone = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+      fetchLater(core.sender.url, { method: "POST", body, signal: request.signal, ...alone });
     } catch {
       // Other scripts have used up the browser's limit, or the page may not reach the collector. It still sends its
       // reports itself.

@@ -244,7 +244,7 @@ function createProbe(options) {
   function use(...more) {
     const core = {
       probe: this,
-      url: sender.url,
+      sender,
       guard,
       attempt,
       openReports,

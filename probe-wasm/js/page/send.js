@@ -26,9 +26,13 @@ export function createSender(collector, site, fetch) {
       }
     },
     lastPost(body) {
-      // The page is gone when the answer comes. With the limit used up, a page that is only hidden can still send
-      // without keepalive. Some users have turned beacons off.
-      if (!navigator.sendBeacon?.(url, body)) request(body, !navigator.sendBeacon).catch(silent);
+      // Firefox before 133 cancels requests of a page that is gone. Elsewhere not `sendBeacon`: it sends cookies. If
+      // the page's referrer policy hides its origin, Firefox and WebKit send `Origin: null` with it.
+      if (!("keepalive" in Request.prototype) && navigator.sendBeacon?.(url, body)) return;
+      // With the limit used up, a page that is only hidden can still send without keepalive.
+      request(body, true)
+        .catch(() => request(body))
+        .catch(silent);
     },
   };
 

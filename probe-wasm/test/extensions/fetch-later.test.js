@@ -17,14 +17,16 @@ beforeEach(() => {
   globalThis.fetchLater = hold;
 });
 
-function hold(url, { body, signal }) {
+function hold(url, { method, body, signal, ...alone }) {
+  assert.equal(method, "POST");
+  assert.deepEqual(alone, { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" });
   const request = { url, body };
   signal.addEventListener("abort", () => held.splice(held.indexOf(request), 1));
   held.push(request);
 }
 
 function used() {
-  return lastWord()({ url: "/beacons", guard: (job) => job(), openReports: () => open });
+  return lastWord()({ sender: { url: "/beacons" }, guard: (job) => job(), openReports: () => open });
 }
 
 const bodies = () => held.map(({ body }) => body);

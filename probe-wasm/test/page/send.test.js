@@ -58,10 +58,28 @@ test("a collector says in seconds or by a date when it wants more", async () => 
   }
 });
 
-test("a leaving page sends a beacon, or a request if that fails", () => {
+test("a leaving page sends a request that is kept alive", async () => {
+  const { requests, sender } = page({ room: 9, sendBeacon: () => assert.fail("it would carry cookies") });
+  sender.lastPost("four");
+  await null;
+  assert.deepEqual(requests, [true]);
+});
+
+test("a leaving page over the keepalive quota sends without", async () => {
+  const { requests, sender } = page({ room: 3 });
+  sender.lastPost("four");
+  await new Promise(setImmediate);
+  assert.deepEqual(requests, [true, undefined]);
+});
+
+test("a browser that keeps no request alive sends a beacon", (context) => {
+  const { prototype } = Request;
+  const keepalive = Object.getOwnPropertyDescriptor(prototype, "keepalive");
+  delete prototype.keepalive;
+  context.after(() => Object.defineProperty(prototype, "keepalive", keepalive));
   for (const [sendBeacon, expected] of [
     [() => true, []],
-    [() => false, [false]],
+    [() => false, [true]],
     // The user has turned beacons off.
     [undefined, [true]],
   ]) {
