@@ -42,6 +42,8 @@ pub(crate) struct Inference {
     between: Vec<u64>,
     /// An event since the last text says that the answer is over.
     ended: bool,
+    /// An event since the last text says that the answer was stopped.
+    pub(crate) stopped: bool,
     /// An event since the last text says that the answer has failed.
     pub(crate) failed: bool,
     /// Tokens as the server counted them: input and output.
@@ -78,6 +80,7 @@ impl Inference {
         last_ms: None,
         between: Vec::new(),
         ended: false,
+        stopped: false,
         failed: false,
         tokens: [None; 2],
     };
@@ -254,7 +257,7 @@ impl Inference {
 
     fn note_end(&mut self, shape: &EventShape<'_>, has_text: bool) {
         if has_text {
-            (self.ended, self.failed) = (false, false);
+            (self.ended, self.stopped, self.failed) = (false, false, false);
             // A pending value may be text as well: then the event before was no end.
             if let Some((outline, false)) = self.latest
                 && self.between.len() < MAX_CANDIDATES
@@ -264,6 +267,7 @@ impl Inference {
             }
         }
         self.ended |= shape.ends;
+        self.stopped |= shape.stops;
         self.failed |= shape.failed;
         self.latest = Some((shape.outline(), has_text));
     }

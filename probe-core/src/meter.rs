@@ -427,7 +427,9 @@ impl Meter {
         if self.state.failed || self.inference.iter().any(|it| it.failed) {
             return Outcome::ProviderError;
         }
-        if self.state.queue.iter().any(|it| it.stopped) {
+        let is_stopped =
+            self.state.queue.iter().any(|it| it.stopped) || self.inference.iter().any(|it| it.stopped);
+        if is_stopped {
             return Outcome::Aborted;
         }
         if self.state.ended || self.state.finished || self.inference.iter().any(Inference::says_end) {

@@ -97,6 +97,16 @@ fn open_webui_answers_go_to_the_requests_that_named_them() {
 }
 
 #[test]
+fn open_webui_answers_end_by_the_servers_word() {
+    // Recorded from version 0.12.4 with a scripted model.
+    let reports = play("open_webui_0_12");
+    check(&reports[&1], Outcome::Complete, 952.0, 1115.0, 6);
+    check(&reports[&2], Outcome::ProviderError, 358.0, 444.0, 4);
+    assert_eq!((reports[&3].outcome, reports[&3].ttft_ms), (Outcome::ProviderError, None));
+    check(&reports[&4], Outcome::Aborted, 400.0, 2089.0, 37);
+}
+
+#[test]
 fn realtime_answers_with_text_are_read() {
     let reports = play("realtime");
     check(&reports[&1], Outcome::Complete, 350.0, 450.0, 4);

@@ -2,8 +2,8 @@
 
 use super::words::{
     AUTHOR_KEYS, END_KEYS, END_WORDS, ERROR_KEYS, FAILURE_WORDS, KIND_KEYS, REASON_KEYS, REASONING_KEYS,
-    REASONING_WORDS, SUCCESS_KEYS, TEXT_KEYS, TOKEN_KEYS, TOOL_KEYS, TOOL_WORDS, USER_WORDS, below, has_word,
-    is_name,
+    REASONING_WORDS, STOP_WORDS, SUCCESS_KEYS, TEXT_KEYS, TOKEN_KEYS, TOOL_KEYS, TOOL_WORDS, USER_WORDS,
+    below, has_word, is_name,
 };
 use crate::framing::Event;
 use crate::hash::hash;
@@ -19,6 +19,8 @@ pub(super) struct EventShape<'a> {
     keys: u64,
     /// It says that the answer is over.
     pub(super) ends: bool,
+    /// It says that the answer was stopped.
+    pub(super) stops: bool,
     /// It says that the answer has failed.
     pub(super) failed: bool,
     /// It says that it is of the user.
@@ -82,6 +84,8 @@ impl<'a> EventShape<'a> {
         } else {
             shape.read_bare(data);
         }
+        // A call of a tool may be stopped as well, and the answer goes on.
+        shape.stops &= !shape.kinds.has(TextKinds::TOOL);
         Some(shape)
     }
 
@@ -192,6 +196,7 @@ impl<'a> EventShape<'a> {
     fn note_kind(&mut self, name: &[u8]) {
         self.ends |= has_word(name, &END_WORDS);
         self.failed |= has_word(name, &FAILURE_WORDS);
+        self.stops |= has_word(name, &STOP_WORDS);
         if has_word(name, &TOOL_WORDS) {
             self.kinds = self.kinds.and(TextKinds::TOOL);
         }

@@ -120,6 +120,10 @@ pub(super) const END_WORDS: [&[u8]; 13] = [
     b"success",
 ];
 
+/// Words in the kind of an event that says that the user has stopped the answer.
+pub(super) const STOP_WORDS: [&[u8]; 6] =
+    [b"cancel", b"canceled", b"cancelled", b"abort", b"aborted", b"interrupted"];
+
 /// Words in the kind of an event that reports a failure.
 pub(super) const FAILURE_WORDS: [&[u8]; 6] =
     [b"error", b"errored", b"failed", b"failure", b"exception", b"fatal"];

@@ -25,7 +25,7 @@ impl Meter {
     pub(super) fn is_answer_over(&self) -> bool {
         match self.state.dialect {
             Some(dialect) => self.state.finished && !dialect.marks_end,
-            None => self.inference.iter().any(|it| it.says_end() || it.failed),
+            None => self.inference.iter().any(|it| it.says_end() || it.stopped || it.failed),
         }
     }
 
