@@ -111,39 +111,41 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<()> {
 
 /// Puts the Python packages that the journeys run under `target/python`, unless they are there.
 pub(crate) fn python_packages(root: &Path) -> Result<()> {
-    python_environment(&root.join("target/python"), &PYTHON_PACKAGES)
+    python_environment(&root.join("target/python"), &PYTHON_PACKAGES, &[])
 }
 
 /// Puts the packages that the tests of the Python middleware need under `target/python-middleware`, unless they are
 /// there. Gives back the folder of their programs.
 pub(crate) fn middleware_packages(root: &Path) -> Result<PathBuf> {
-    listed_packages(root, "instrumentation/python/requirements-test.txt", "target/python-middleware")
+    listed_packages(root, "instrumentation/python/requirements-test.txt", "target/python-middleware", &[])
 }
 
 /// Puts the official MCP client under `target/python-mcp`, unless it is there. Gives back the folder of its programs.
 pub(crate) fn mcp_client_packages(root: &Path) -> Result<PathBuf> {
-    listed_packages(root, "tests/mcp/requirements.txt", "target/python-mcp")
+    listed_packages(root, "tests/mcp/requirements.txt", "target/python-mcp", &[])
 }
 
 /// Puts a product of `tests/products` and what it needs under `target/python-NAME`, unless it is there. Gives back the
 /// folder of its programs.
 pub(crate) fn product_packages(root: &Path, name: &str) -> Result<PathBuf> {
     let list = format!("tests/products/requirements-{name}.txt");
-    listed_packages(root, &list, &format!("target/python-{name}"))
+    // It depends on some GB that it imports only for documents, speech and local models.
+    let options: &[_] = if name == "open-webui" { &["--no-deps"] } else { &[] };
+    listed_packages(root, &list, &format!("target/python-{name}"), options)
 }
 
 /// Makes an environment of Python with the packages of a list. Gives back the folder of its programs.
-fn listed_packages(root: &Path, list: &str, folder: &str) -> Result<PathBuf> {
+fn listed_packages(root: &Path, list: &str, folder: &str, options: &[&str]) -> Result<PathBuf> {
     let list = root.join(list);
     let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
     let packages: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let folder = root.join(folder);
-    python_environment(&folder, &packages)?;
+    python_environment(&folder, &packages, options)?;
     Ok(folder.join("bin"))
 }
 
-/// Makes an environment of Python with exactly these packages, unless it is there.
-fn python_environment(folder: &Path, packages: &[&str]) -> Result<()> {
+/// Makes an environment of Python with exactly these packages, unless it is there. `options` are pip's.
+fn python_environment(folder: &Path, packages: &[&str], options: &[&str]) -> Result<()> {
     let marker = folder.join(".installed");
     let wanted = packages.join(" ");
     if fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
@@ -157,7 +159,10 @@ fn python_environment(folder: &Path, packages: &[&str]) -> Result<()> {
         make()?;
     }
     let pip = folder.join("bin/pip");
-    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(packages))?;
+    run(Command::new(pip)
+        .args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(options)
+        .args(packages))?;
     fs::write(&marker, wanted).with_context(|| format!("cannot write {}", marker.display()))
 }
 
