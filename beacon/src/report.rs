@@ -162,7 +162,7 @@ fields! {
                 "Step of the page's clock, which bounds how exact the durations are.";
             /// Numbers that were out of range: durations and tokens that the probe left out, and amounts that the collector
             /// lowered.
-            left_out: u32 = 54, Rule::Count(u32::MAX as u64), "How many numbers are missing, as they were out of range.";
+            left_out: u32 = 55, Rule::Count(u32::MAX as u64), "How many numbers are missing, as they were out of range.";
             /// Share of tabs in which the app runs the probe: one report stands for `1 / sample_rate` streams.
             /// Absent: all.
             sample_rate: Option<f64> = 43, Rule::Share,
