@@ -100,7 +100,7 @@ impl Failing {
                 let _ended = self.events.send(PeerEvent::GaveWay);
             }
         }
-        if !statement.starts_with("SELECT collector, place, id, rev") {
+        if !statement.starts_with("SELECT collector, place, id, site, rev") {
             return (200, String::new());
         }
         if self.sent && !self.failed {
@@ -110,7 +110,7 @@ impl Failing {
         let _ended = self.events.send(PeerEvent::Asked);
         let is_new = !statement.contains("collector = 'other' AND place <= 0");
         let is_of_those_sent = self.sent && statement.contains("place >= 0))");
-        let row = format!(r#"["other",0,"{id}",5]"#);
+        let row = format!(r#"["other",0,"{id}","demo",5]"#);
         (200, if is_new || is_of_those_sent { row } else { String::new() })
     }
 }
