@@ -7,6 +7,7 @@ import { createChunkBatch } from "./chunk-batch.js";
 import * as ends from "./end-reasons.js";
 import { DELAY_MS, createOutbox } from "./outbox.js";
 import { END_MARKER, FIRST_TOKEN, FIRST_VISIBLE, NEEDS_FULL_WASM } from "./progress-flags.js";
+import { since } from "./since.js";
 
 const MAX_OPEN = 100;
 /** How often the collector hears of a stream that stays open. */
@@ -233,7 +234,7 @@ export class Session {
         if (now - read >= LINGER_MS) this.#end(stream, read, ends.CANCELLED, true);
         else if (now - read >= DELAY_MS && !toldAt_) {
           // If more comes, a later revision corrects it.
-          facts_.close_ms = read - time;
+          facts_.close_ms = since(time, read);
           this.#pushEnd(stream, read);
           stream.toldAt_ = read;
           stream.due_ = read + LINGER_MS;

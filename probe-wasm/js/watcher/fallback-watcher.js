@@ -1,11 +1,9 @@
 // The watcher for pages that forbid Wasm. It sees chunks and their times, and does not judge what it cannot read.
 
 import { ABORTED, FAILED, PAGE_GONE, TIMED_OUT } from "../session/end-reasons.js";
+import { since } from "../session/since.js";
 
 const OUTCOMES = { [FAILED]: "network_error", [TIMED_OUT]: "timeout", [PAGE_GONE]: "abandoned", [ABORTED]: "aborted" };
-
-/** The longest duration that the collector accepts (`field.rs` in `beacon`). */
-const MAX_MS = 864e5;
 
 /** @returns {import("./watcher.d.ts").Watcher} */
 export function createFallbackWatcher(wake, later) {
@@ -62,10 +60,4 @@ export function createFallbackWatcher(wake, later) {
       timer = later(wake, ms);
     },
   };
-}
-
-/** Milliseconds from one time to another. Absent where the collector would refuse the report for them. */
-function since(from, to) {
-  const ms = to - from;
-  return ms >= 0 && ms <= MAX_MS ? ms : undefined;
 }

@@ -136,6 +136,17 @@ test("a clock that throws turns the tap off, not the app", async () => {
   }
 });
 
+test("a clock without time or order leaves the app as it is", async () => {
+  for (const times of [[NaN], [300, NaN, 100], [9e9, 8, 7, -6]]) {
+    const { fetch, seen, tap } = watched();
+    const left = [...times];
+    tap.clock_ = { now: () => (left.length > 1 ? left.shift() : left[0]) };
+    const reader = (await fetch("/sse", ASK)).body.getReader();
+    assert.equal(await readAll(reader), TEXT, `${times}`);
+    assert.deepEqual([tap.broken_, seen.told.at(-1)], [0, CLOSED], `${times}`);
+  }
+});
+
 test("an unread body keeps its backpressure", async () => {
   const { fetch, seen } = watched();
   const response = await fetch("/endless", ASK);

@@ -10,6 +10,7 @@ import { EVENTS, LINES, OTHER, contentKindOf } from "../../js/tap/content-types.
 import * as moments from "../../js/tap/tap-events.js";
 import { NEEDS_FULL_WASM } from "../../js/session/progress-flags.js";
 import { Session } from "../../js/session/session.js";
+import { createFallbackWatcher } from "../../js/watcher/fallback-watcher.js";
 import { RANGES, problemsOf } from "../report-limits.js";
 
 const STREAMS = new URL("../../../tests/fixtures/streams/", import.meta.url);
@@ -329,6 +330,50 @@ test("numbers out of range are left out and counted", () => {
     const report = reportOf(watcher(), rows);
     assert.deepEqual([report.left_out, problemsOf(report)], [count, []]);
   }
+});
+
+/** Clocks that no browser should have, by name: the time after each time. */
+const CLOCKS = {
+  "stands still": (time) => time,
+  "steps back": (time, random) => time - random * 1000,
+  "jumps by days": (time, random) => time + random * 3e8,
+  "shows no time": () => NaN,
+  "shows no time at times": (time, random) => (random < 0.3 ? NaN : 1e4 + random),
+};
+
+/** The reports of a stream whose events and pauses are by chance. */
+function reportsBy(watcher, tick, random) {
+  const reports = [];
+  const told = (body) => body && reports.push(...JSON.parse(body).reports);
+  const keep = (json) => (reports.push(JSON.parse(json)), json);
+  const page = { describe: () => ({ page: {} }), guard: (job) => job(), onFirst() {}, onEnd: (make) => keep(make()) };
+  const one = new Session(watcher, { ...page, enrich: (_, json) => json });
+  const stream = { time: tick(), submit: random() < 0.5 ? tick() : undefined, bodies_: 1 };
+  one.take(stream, moments.OPEN);
+  one.take(stream, moments.HEADERS, { status: 200, headers: new Headers({ "content-type": "text/event-stream" }) }, tick());
+  one.take(stream, moments.READ, undefined, tick());
+  for (const [text, chance] of [["a", 1], ["b", 1], ["c", 0.5], ["[DONE]", 0.6]]) {
+    const data = text.length > 1 ? text : JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] });
+    if (random() < chance) one.take(stream, moments.CHUNK, new TextEncoder().encode(`data: ${data}\n\n`), tick());
+    if (random() < 0.5 && told(one.body(tick()))) one.answered(204, 0, tick(), 0);
+  }
+  if (random() < 0.7) one.take(stream, moments.CLOSED, undefined, tick());
+  one.flushSoon(tick(), PAGE_GONE, tick());
+  for (let body; (body = one.body(tick(), 1)); ) told(body);
+  return reports;
+}
+
+test("no report is refused for the page's clock", () => {
+  let seed = 1;
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  for (const [name, after] of Object.entries(CLOCKS))
+    for (let run = 0; run < 500; run++) {
+      let time = 1e4;
+      const tick = () => (time = after(time, random()));
+      const reports = reportsBy(run % 2 ? createFallbackWatcher(() => {}, setTimeout) : watcher(), tick, random);
+      assert.ok(reports.length > 0, `${name}: the stream is reported as the page is left`);
+      for (const report of reports) assert.deepEqual(problemsOf(report), [], `${name}: ${JSON.stringify(report)}`);
+    }
 });
 
 test("the limits of the watchers are those of the table", () => {
