@@ -1,5 +1,5 @@
-//! The rules of `deny.toml` for crates, without the network: licences, sources, second versions. The same for npm
-//! packages, whose install scripts do not run.
+//! The rules of `deny.toml` for crates, without the network: licences, sources, second versions, and advisories if a
+//! database is at hand. The same for npm packages, whose install scripts do not run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,6 +11,7 @@ use std::str::SplitWhitespace;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::advisories;
 use crate::notices;
 use crate::run::output;
 
@@ -21,12 +22,19 @@ struct Allowed {
     exceptions: BTreeSet<(String, String)>,
     /// Second versions, as `name@version`.
     second_versions: BTreeSet<String>,
+    /// Ids of advisories.
+    advisories: Vec<String>,
 }
 
 /// Every crate and npm package that breaks a rule.
 pub(crate) fn violations(root: &Path) -> Result<Vec<String>> {
     let allowed = Allowed::of(&fs::read_to_string(root.join("deny.toml"))?)?;
-    let mut found = allowed.in_lock_file(&fs::read_to_string(root.join("Cargo.lock"))?);
+    let lock_file = fs::read_to_string(root.join("Cargo.lock"))?;
+    let mut found = allowed.in_lock_file(&lock_file);
+    if let Some(database) = advisories::database()? {
+        let crates: Vec<_> = crates_of(&lock_file).map(|[name, version, _]| (name, version)).collect();
+        found.extend(advisories::about(&crates, &database, &allowed.advisories)?);
+    }
     found.extend(allowed.in_metadata(&metadata(root)?)?);
     for lock in
         output(Command::new("git").current_dir(root).args(["ls-files", "*package-lock.json"]))?.lines()
@@ -74,25 +82,24 @@ impl Allowed {
             licences: texts(&rules["licenses"]["allow"]).into_iter().collect(),
             exceptions,
             second_versions: skipped.map(crate_of).collect::<Result<_>>()?,
+            advisories: rules
+                .get("advisories")
+                .and_then(|rule| Some(texts(rule.get("ignore")?)))
+                .unwrap_or_default(),
         })
     }
 
     /// Crates from elsewhere, and second versions.
     fn in_lock_file(&self, text: &str) -> Vec<String> {
         let (mut found, mut unused) = (Vec::new(), self.second_versions.clone());
-        let mut versions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for package in text.split("[[package]]").skip(1) {
-            let field = |name: &str| {
-                let start = format!("{name} = \"");
-                package.lines().find_map(|line| line.strip_prefix(&start)?.strip_suffix('"'))
-            };
-            let (Some(name), Some(version)) = (field("name"), field("version")) else { continue };
-            if let Some(source) = field("source").filter(|source| *source != CRATES_IO) {
+        let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for [name, version, source] in crates_of(text) {
+            if ![CRATES_IO, ""].contains(&source.as_str()) {
                 found.push(format!("{name} {version} comes from {source}: use crates.io"));
             }
             let full = format!("{name}@{version}");
             if !unused.remove(&full) {
-                versions.entry(name).or_default().push(version.to_owned());
+                versions.entry(name).or_default().push(version);
             }
         }
         for (name, several) in versions.into_iter().filter(|(_, several)| several.len() > 1) {
@@ -120,6 +127,17 @@ impl Allowed {
     }
 }
 
+/// Name, version and source of each crate in a lock file. The project's own have an empty source.
+fn crates_of(lock_file: &str) -> impl Iterator<Item = [String; 3]> {
+    lock_file.split("[[package]]").skip(1).map(|package| {
+        ["name", "version", "source"].map(|field| {
+            let start = format!("{field} = \"");
+            let value = package.lines().find_map(|line| line.strip_prefix(&start)?.strip_suffix('"'));
+            value.unwrap_or_default().to_owned()
+        })
+    })
+}
+
 /// Packages without a hash, or from elsewhere.
 fn in_npm_lock_file(lock: &Value) -> impl Iterator<Item = String> {
     let packages = lock["packages"].as_object().into_iter().flatten();
@@ -127,8 +145,8 @@ fn in_npm_lock_file(lock: &Value) -> impl Iterator<Item = String> {
     foreign.filter_map(|(path, package)| {
         let resolved = package["resolved"].as_str();
         let is_foreign = resolved.is_some_and(|from| !from.starts_with(NPM));
-        match package["integrity"].is_string() {
-            false => Some(format!("{path} has no hash")),
+        match package["integrity"].as_str().is_some_and(|hash| hash.starts_with("sha512-")) {
+            false => Some(format!("{path} has no hash by SHA-512")),
             true => is_foreign.then(|| format!("{path} does not come from {NPM}")),
         }
     })
@@ -233,11 +251,13 @@ mod tests {
     fn npm_packages_without_hash_or_from_elsewhere_are_found() {
         let lock = json!({ "packages": {
             "": {}, "own": { "link": true }, "node_modules/a": { "integrity": "sha512-x" },
-            "node_modules/b": {}, "node_modules/c": { "integrity": "sha512-x", "resolved": "git+ssh://x" },
+            "node_modules/b": { "integrity": "sha1-x" }, "node_modules/c": { "integrity": "sha512-x", "resolved": "git+ssh://x" },
         } });
         let found: Vec<_> = in_npm_lock_file(&lock).collect();
-        let expected =
-            ["node_modules/b has no hash", "node_modules/c does not come from https://registry.npmjs.org/"];
+        let expected = [
+            "node_modules/b has no hash by SHA-512",
+            "node_modules/c does not come from https://registry.npmjs.org/",
+        ];
         assert_eq!(found, expected);
     }
 }
