@@ -57,7 +57,10 @@ pub enum RepairError {
     #[error("{0} contains no store: name the data folder of a collector")]
     NoStore(PathBuf),
     /// Counted again, its streams would count twice in ClickHouse.
-    #[error("a collector that publishes to ClickHouse cannot be repaired: restore a backup")]
+    #[error(
+        "a collector that publishes to ClickHouse is not repaired, as its streams would count twice there: \
+         move the data folder away and start on an empty one"
+    )]
     Publishes,
     /// The store cannot be read or written.
     #[error(transparent)]
