@@ -175,9 +175,9 @@ function connect(core, url, engineIo, app) {
     open(text, time);
   }
 
-  function open(text, time, model) {
+  function open(text, time, { model, own_ } = {}) {
     askedAt = time;
-    const stream = { time, url, model, own_: attempt(() => app.optionsOf?.(url, text)) };
+    const stream = { time, url, model, own_: { ...own_, ...attempt(() => app.optionsOf?.(url, text)) } };
     const answer = { stream };
     answers.add(answer);
     app.watching.set(stream, (event) => onEvent(answer, event));
@@ -199,7 +199,7 @@ function connect(core, url, engineIo, app) {
       if (event != HEADERS || response.status >= 400 || STREAMS.test(response.headers.get("content-type"))) return;
       emit(request, FORGET);
       inTurn(() => {
-        open(body, request.time, request.model);
+        open(body, request.time, request);
         for (const [part, time] of messages) inTurn(() => chunk(part, time), part.length);
       });
     });

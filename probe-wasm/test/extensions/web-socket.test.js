@@ -279,6 +279,24 @@ test("a request that names a socket is answered there", (t) => {
   assert.deepEqual(chat.toldOf(FORGET), []);
 });
 
+test("a request hands its own options to the stream on a socket", (t) => {
+  const optionsOf = () => ({ variant: "b" });
+  const chat = page(t, { optionsOf }, "wss://chat.example/socket.io/?EIO=4&transport=websocket");
+  chat.load();
+  chat.say('40{"sid":"tAwQRI2WAp9SLGw2AAAB"}');
+  const opened = [];
+  const { onEvent } = chat.extension;
+  chat.extension.onEvent = (stream, event, value) => {
+    if (event == OPEN) opened.push(stream.own_);
+    onEvent(stream, event, value);
+  };
+  const request = { time: 5, own_: { useCase: "chat", variant: "a" } };
+  chat.extension.onRequest(request, "/api/chat", { body: '{"stream":true,"session_id":"tAwQRI2WAp9SLGw2AAAB"}' });
+  const response = { status: 200, headers: new Headers({ "content-type": "application/json" }) };
+  chat.extension.onEvent(request, HEADERS, response);
+  assert.deepEqual(opened, [{ useCase: "chat", variant: "b" }]);
+});
+
 /** A request of long polling. */
 class Request extends EventTarget {
   responseType = "";
