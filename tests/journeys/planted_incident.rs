@@ -73,6 +73,11 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
         text(&browser, ".chips").await.ok()?.contains("firefox").then_some(())
     })
     .await?;
+    browser.page.find(Locator::Css("[data-release=v42] button")).await?.click().await?;
+    eventually("a filter by the release", || async {
+        text(&browser, ".chips").await.ok()?.contains("v42").then_some(())
+    })
+    .await?;
     let firefox = collector.get("/v1/summary?site=shop&browser=firefox").await?;
     ensure!(firefox["kept_since_ms"] == Value::Null, "{firefox}");
     ensure!(firefox["verdict"]["cause"]["cause"] == "main_thread", "{firefox}");

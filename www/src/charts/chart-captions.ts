@@ -2,7 +2,6 @@
 import type {
   Breakdown,
   Compare,
-  Group,
   HistogramAnswer,
   Percentiles,
   Targets,
@@ -20,7 +19,6 @@ import {
   percent,
   plural,
   timeRange,
-  valueLabel,
   type MaybeNumber,
 } from "../format";
 import { hasTargets, hasFewSamples, metricPhrase, MIN_SAMPLES, QUANTILES, targetsOf } from "../metric";
@@ -210,32 +208,16 @@ export function exceedsError(plain: MaybeNumber, adjusted: MaybeNumber): boolean
   return isKnown(plain) && (!isKnown(adjusted) || adjusted > plain * 1.022);
 }
 
-/** Names the slowest group with enough samples, and the group with the largest impact. */
+/**
+ * What the table lacks. It names no value: which values mark the slow and the failed streams beyond chance, the panel on
+ * what they have in common tells.
+ */
 export function breakdownCaption({ by, groups }: Breakdown): string {
   if (by === "country" && groups.every(({ value }) => value === "unknown"))
     return "No country data. Configure `[country]` in the collector to enable it.";
-  const trusted = groups.filter((group) => group.n >= MIN_SAMPLES && isKnown(group.p95_ms));
-  if (trusted.length === 0) return `Too few samples to compare (needs ${MIN_SAMPLES} per value).`;
-  if (trusted.length === 1) return "";
-  const slowest = trusted.reduce((a, b) => ((b.p95_ms ?? 0) > (a.p95_ms ?? 0) ? b : a));
-  const slow = `Highest p95: ${valueLabel(by, slowest.value)} (${duration(slowest.p95_ms)}).`;
-  const worst = trusted.reduce((a, b) => ((b.excess_share ?? 0) > (a.excess_share ?? 0) ? b : a));
-  if (!exceedsItsShare(worst)) return slow;
-  const bad = worst.goodput.total - worst.goodput.good;
-  const failures = `${count(bad)} of ${plural(worst.goodput.total, "stream")} missed a target or failed`;
-  return `${slow} ${valueLabel(by, worst.value)} causes more failures than its share of traffic: ${failures}.`;
+  const hasSamples = groups.some((group) => group.n >= MIN_SAMPLES && isKnown(group.p95_ms));
+  return hasSamples ? "" : `Too few samples to compare (needs ${MIN_SAMPLES} per value).`;
 }
-
-/** Whether a group causes more failures than its share of traffic, beyond chance and by an amount that matters. */
-export function exceedsItsShare({ goodput, ...group }: ExcessShare): boolean {
-  const { excess_share: excess, excess_share_ci_lower: lower } = group;
-  if (goodput.total < MIN_SAMPLES) return false;
-  return isKnown(excess) && excess >= MIN_EXCESS_SHARE && isKnown(lower) && lower > 0;
-}
-
-type ExcessShare = Pick<Group, "goodput" | "excess_share" | "excess_share_ci_lower">;
-
-const MIN_EXCESS_SHARE = 0.02;
 
 export function compareCaption(answer: Compare, percentile: "p50" | "p95"): string {
   const client = answer.client[`${percentile}_ms`];

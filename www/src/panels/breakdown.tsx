@@ -6,7 +6,7 @@ import type { Breakdown as BreakdownAnswer, Group, Dimension } from "../api/api-
 import type { Result } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
 import { METRIC_LABELS, type Metric } from "../api/metrics";
-import { breakdownCaption, exceedsItsShare, slowTarget } from "../charts/chart-captions";
+import { breakdownCaption, slowTarget } from "../charts/chart-captions";
 import { Answered } from "../charts/figure";
 import { groupScale, type GroupScale } from "../charts/group-scale";
 import {
@@ -199,14 +199,12 @@ function intervalTitle({ intervals }: Group): string | undefined {
   return text === null ? undefined : `95 % confidence interval: ${text}`;
 }
 
-/** Only an impact that matters has a colour. */
-function excessCell(group: Group) {
-  const { excess_share: excess } = group;
+function excessCell({ excess_share: excess }: Group) {
   if (!isKnown(excess)) return <span class="dim">–</span>;
   const points = excess * 100;
   if (Math.abs(points) < 0.05) return <span class="dim">0</span>;
   const text = `${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)} pp`;
-  return <span class={exceedsItsShare(group) ? "bad" : "dim"}>{text}</span>;
+  return text;
 }
 
 function sortedBy(groups: readonly Group[], column: Column): Group[] {

@@ -2,6 +2,7 @@
 import type { AsyncResult } from "../api/async-result";
 import { GLOSSARY } from "../api/glossary";
 import type { Release, Releases as ReleasesAnswer } from "../api/schemas";
+import { FilterButton } from "../stream/filter-button";
 import { columnDuration, count, dateTime, isKnown, percent, plural } from "../format";
 import { TableHead, type Column } from "../ui/table-head";
 import { Term } from "../ui/term";
@@ -53,7 +54,7 @@ function Row({ release: one, today, hasSites }: { release: Release; today: numbe
     <tr data-release={one.release}>
       <td class="model-cell">
         {hasSites && `${one.site} `}
-        {one.release}
+        <FilterButton dimension="release" value={one.release} />
       </td>
       <td class="mid">{one.is_new ? dateTime(one.first_ms, today) : "–"}</td>
       <td class="number">{count(one.streams)}</td>

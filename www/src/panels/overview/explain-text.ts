@@ -23,7 +23,7 @@ export function clearFinding({ of, findings: [first] }: Explanation): string | n
 const clock = (at: number): string => timeOfDay(at).slice(0, 5);
 
 /** ` Release v42 appeared then.`, or nothing. */
-export function beganText({ began_with: values }: Finding): string {
+function beganText({ began_with: values }: Finding): string {
   if (values.length === 0) return "";
   const text = values.map(valueText).join(" and ");
   return ` ${text[0]?.toUpperCase()}${text.slice(1)} appeared then.`;

@@ -9,7 +9,7 @@ import { explainedOf, explanation, setFilter, zoomTo } from "../../state";
 import { SegmentedControl } from "../../ui/segmented-control";
 import { TableHead } from "../../ui/table-head";
 import { Term } from "../../ui/term";
-import { beganText, clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
+import { clearFinding, explanationCaption, timeText, valuesText, valueText } from "./explain-text";
 
 const OPTIONS: readonly { value: Affected; label: string }[] = [
   { value: "slow", label: "slow" },
@@ -67,18 +67,13 @@ function Findings({ answer }: { answer: Explanation }) {
 }
 
 function Row({ finding, today, to }: { finding: Finding; today: number; to: number }) {
-  const { values, same, affected, streams, cause, since_ms: since, until_ms: until } = finding;
+  const { values, same, began_with: began, affected, streams, cause, since_ms: since, until_ms: until } = finding;
   const time = timeText(finding, today);
   const interval = `95 % confidence interval of the difference: ${percent(finding.excess_lower)} – ${percent(finding.excess_upper)}`;
   return (
     <tr data-finding={valuesText(values)}>
       <td class="model-cell">
-        {values.map((value, at) => (
-          <>
-            {at > 0 && " with "}
-            <Value key={valueText(value)} value={value} />
-          </>
-        ))}
+        <Values values={values} between=" with " />
         {same.length > 0 && <small class="share"> same streams: {same.map(valueText).join(", ")}</small>}
       </td>
       <td class="number strong" title={interval}>
@@ -97,10 +92,24 @@ function Row({ finding, today, to }: { finding: Finding; today: number; to: numb
         ) : (
           time
         )}
-        {beganText(finding) && <small class="share"> {beganText(finding)}</small>}
+        {began.length > 0 && (
+          <small class="share">
+            {" "}
+            appeared then: <Values values={began} between=" and " />
+          </small>
+        )}
       </td>
     </tr>
   );
+}
+
+function Values({ values, between }: { values: readonly DimensionValue[]; between: string }) {
+  return values.map((value, at) => (
+    <>
+      {at > 0 && between}
+      <Value key={valueText(value)} value={value} />
+    </>
+  ));
 }
 
 /** A button that filters the screen by the value. */
