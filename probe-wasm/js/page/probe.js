@@ -204,7 +204,7 @@ function createProbe(options) {
       if (reason && !session) startSession(createFallbackWatcher(wake, later));
       session?.flushSoon(performance.now(), reason, timeStamp);
       const blindly = navigator.onLine ? BLINDLY : BLINDLY_OFFLINE;
-      for (let body; (body = nextBody(blindly)); ) sender.lastPost(body);
+      for (let body; (body = nextBody(blindly)); ) sender.lastPost(body, timeStamp);
       setTimer();
     });
   }

@@ -6,7 +6,10 @@ import { silent } from "../tap/install.js";
 /** A collector that does not answer in this time counts as unreachable. */
 const TIMEOUT_MS = 30_000;
 
-/** `post` sends and resolves to status and delay of the answer; `lastPost` sends as the page is left. */
+/**
+ * `post` sends and resolves to status and delay of the answer; `lastPost` sends as the page is left: hidden, or with
+ * `unloads` perhaps gone.
+ */
 export function createSender(collector, site, fetch) {
   const url = collector.replace(/\/*$/, "/v1/beacons?site=") + encodeURIComponent(site.trim());
   // A failure may be due to the limit of 64 KiB that all keepalive requests of a page share.
@@ -25,10 +28,11 @@ export function createSender(collector, site, fetch) {
         return [navigator.onLine ? 0 : 503, 0];
       }
     },
-    lastPost(body) {
-      // Firefox before 133 cancels requests of a page that is gone. Elsewhere not `sendBeacon`: it sends cookies. If
-      // the page's referrer policy hides its origin, Firefox and WebKit send `Origin: null` with it.
-      if (!("keepalive" in Request.prototype) && navigator.sendBeacon?.(url, body)) return;
+    lastPost(body, unloads) {
+      // Firefox drops requests of its last page as it ends, and before version 133 of any page that is gone. A report
+      // that comes twice counts once. Elsewhere there is no need for beacons, which carry cookies. If the page's
+      // referrer policy hides its origin, Firefox and WebKit send them with `Origin: null`.
+      if (unloads && /Firefox\//.test(navigator.userAgent)) navigator.sendBeacon?.(url, body);
       // With the limit used up, a page that is only hidden can still send without keepalive.
       request(body, true)
         .catch(() => request(body))

@@ -6,10 +6,10 @@ import { test } from "node:test";
 import { createSender } from "../../js/page/send.js";
 
 /** A page whose browser has `room` bytes left for requests that outlive it, and its sender. */
-function page({ room, onLine = true, answer = { status: 204 }, sendBeacon }) {
+function page({ room, onLine = true, answer = { status: 204 }, sendBeacon, userAgent }) {
   const requests = [];
   globalThis.window = {};
-  Object.defineProperty(globalThis, "navigator", { configurable: true, value: { onLine, sendBeacon } });
+  Object.defineProperty(globalThis, "navigator", { configurable: true, value: { onLine, sendBeacon, userAgent } });
   const browser = { room };
   const fetch = async (url, { method, body, keepalive, signal, ...alone }) => {
     signal.throwIfAborted();
@@ -58,33 +58,31 @@ test("a collector says in seconds or by a date when it wants more", async () => 
   }
 });
 
-test("a leaving page sends a request that is kept alive", async () => {
-  const { requests, sender } = page({ room: 9, sendBeacon: () => assert.fail("it would carry cookies") });
-  sender.lastPost("four");
-  await null;
+const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0";
+const SAFARI = "Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15";
+
+test("a leaving page sends a kept request, and in Firefox a beacon", () => {
+  for (const [userAgent, unloads, beacons] of [
+    [SAFARI, 5, []],
+    [FIREFOX, undefined, []],
+    [FIREFOX, 5, ["four"]],
+  ]) {
+    const sent = [];
+    const { requests, sender } = page({ room: 9, userAgent, sendBeacon: (url, body) => sent.push(body) });
+    sender.lastPost("four", unloads);
+    assert.deepEqual([requests, sent], [[true], beacons]);
+  }
+});
+
+test("a user may have turned beacons off", () => {
+  const { requests, sender } = page({ room: 9, userAgent: FIREFOX });
+  sender.lastPost("four", 5);
   assert.deepEqual(requests, [true]);
 });
 
 test("a leaving page over the keepalive quota sends without", async () => {
   const { requests, sender } = page({ room: 3 });
-  sender.lastPost("four");
+  sender.lastPost("four", 5);
   await new Promise(setImmediate);
   assert.deepEqual(requests, [true, undefined]);
-});
-
-test("a browser that keeps no request alive sends a beacon", (context) => {
-  const { prototype } = Request;
-  const keepalive = Object.getOwnPropertyDescriptor(prototype, "keepalive");
-  delete prototype.keepalive;
-  context.after(() => Object.defineProperty(prototype, "keepalive", keepalive));
-  for (const [sendBeacon, expected] of [
-    [() => true, []],
-    [() => false, [true]],
-    // The user has turned beacons off.
-    [undefined, [true]],
-  ]) {
-    const { requests, sender } = page({ room: 9, sendBeacon });
-    sender.lastPost("four");
-    assert.deepEqual(requests, expected);
-  }
 });
