@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tests::Browser;
 
@@ -81,6 +81,22 @@ async fn per_read_us(browser: &Browser, reader: usize, pace: Pace) -> Result<f64
 }
 
 impl Contest {
+    /// Fails if a read takes too much longer than natively, beside what it takes longer with OpenTelemetry.
+    pub(crate) fn check(&self) -> Result<()> {
+        let ratio = self.of_opentelemetry();
+        ensure!(
+            ratio <= MOST_OF_OPENTELEMETRY,
+            "a read takes {ratio:.2} of what OpenTelemetry adds, above {MOST_OF_OPENTELEMETRY}"
+        );
+        Ok(())
+    }
+
+    /// What the probe adds to a read in a row, of what OpenTelemetry adds.
+    fn of_opentelemetry(&self) -> f64 {
+        let [_, probe, opentelemetry, ..] = &self.in_a_row[..] else { return f64::NAN };
+        probe.more / opentelemetry.more
+    }
+
     /// Those of reads in a row, and those of reads apart.
     pub(crate) fn to_json(&self) -> [Value; 2] {
         [&self.in_a_row, &self.apart].map(|contenders| contenders.iter().map(Contender::to_json).collect())
@@ -91,6 +107,7 @@ impl fmt::Display for Contest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "time per read in Chromium, {} rounds in turns", IN_A_ROW.rounds)?;
         self.in_a_row.iter().try_for_each(|contender| write!(f, "\n  {contender}"))?;
+        write!(f, "\n  the probe adds {:.2} of what OpenTelemetry adds", self.of_opentelemetry())?;
         write!(
             f,
             "\nthe same {} ms after the read before, {} rounds in turns",
@@ -116,6 +133,9 @@ impl fmt::Display for Contender {
 const IN_A_ROW: Pace = Pace { apart_ms: 0, events: 10_000, rounds: 25, warm_rounds: 3 };
 /// After the others, which have warmed the same pages.
 const APART: Pace = Pace { apart_ms: 1, events: 400, rounds: 15, warm_rounds: 0 };
+
+/// What the probe may add to a read, of what OpenTelemetry adds.
+const MOST_OF_OPENTELEMETRY: f64 = 0.3;
 
 /// By their files under `conformance/sdks`; the first and the last are pages without one, which differ by chance.
 const SDKS: [(&str, &str); 6] = [

@@ -23,8 +23,8 @@ pub(crate) struct Share {
     /// Of what the probe alone takes more: what it takes for the shortest stream, which is the opening, the report
     /// and the sending of that.
     once_per_stream: Spread,
-    /// The median of the probe alone over what it may take.
-    ratio: f64,
+    /// What the probe alone takes, of what the page without it takes.
+    of_the_pages_own: f64,
 }
 
 /// Of all rounds.
@@ -70,16 +70,29 @@ pub(crate) async fn run(browser: &Browser) -> Result<Share> {
     // What the machine does else changes slowly: neighbours differ by the probe more than by that.
     let more = |with: Vec<f64>| Spread::of(with.iter().zip(&without).map(|(with, without)| with - without));
     let [noted, alone, every_extension] = [noted, alone, every_extension].map(more);
+    let own = Spread::of(without.iter().copied());
     Ok(Share {
         unit: "%",
         reads_per_second: 1000,
-        ratio: alone.median / BUDGET,
-        without: Spread::of(without.iter().copied()),
+        of_the_pages_own: alone.median / own.median,
+        without: own,
         noted,
         alone,
         every_extension,
         once_per_stream: Spread::of(once.into_iter()),
     })
+}
+
+impl Share {
+    /// Fails if the probe takes too much of what the page takes.
+    pub(crate) fn check(&self) -> Result<()> {
+        let ratio = self.of_the_pages_own;
+        ensure!(
+            ratio <= MOST_OF_THE_PAGES_OWN,
+            "the main thread takes {ratio:.2} of the page's own for the probe, above {MOST_OF_THE_PAGES_OWN}"
+        );
+        Ok(())
+    }
 }
 
 /// In percent of the main thread's time, at 1,000 reads per second, with the stream's report.
@@ -114,11 +127,11 @@ impl Spread {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { without, noted, alone, every_extension, once_per_stream, ratio, .. } = self;
+        let Self { without, noted, alone, every_extension, once_per_stream, of_the_pages_own, .. } = self;
         writeln!(f, "main thread at 1,000 reads per second, {ROUNDS} rounds in turns")?;
         writeln!(f, "  without the probe              {without}")?;
         writeln!(f, "  more with a note of each time  {noted}")?;
-        writeln!(f, "  more with the probe alone      {alone}, {ratio:.2} of {BUDGET} %")?;
+        writeln!(f, "  more with the probe alone      {alone}, {of_the_pages_own:.2} of the page's own")?;
         writeln!(f, "  of which once per stream       {once_per_stream}, with {TEXTS} reads")?;
         write!(f, "  more with every extension      {every_extension}")
     }
@@ -131,8 +144,8 @@ impl fmt::Display for Spread {
     }
 }
 
-/// What the probe alone may take, in percent of the main thread's time.
-const BUDGET: f64 = 1.0;
+/// What the probe alone may take, of the page's own.
+const MOST_OF_THE_PAGES_OWN: f64 = 0.25;
 
 /// Of the page, as [`INSTALL`] makes them; the first is its own.
 const FETCHES: [&str; 4] = ["without", "noted", ALONE, "extended"];
