@@ -114,6 +114,23 @@ fn without_empty_groups(mut report: StreamReport) -> StreamReport {
 }
 
 #[test]
+fn another_versions_column_is_ignored_and_a_missing_one_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let mut columns = stored_columns();
+    let renamed = columns.iter_mut().find(|column| column.name == "finish_reason").unwrap();
+    renamed.name = "of_a_later_version".to_owned();
+    let mut writer = ParquetWriter::new(File::create(&path).unwrap(), &columns).unwrap();
+    let stored = Some(StoredValues { series: 7, judgement: Judgement::WITHIN_SLO, visit: visit_of(1) });
+    let report = full();
+    assert!(report.finish_reason.is_some());
+    writer.add(&StreamRow { report: &report, received_ms: 1, country: "DE", stored }).unwrap();
+    writer.finish().unwrap();
+    let without = StreamReport { finish_reason: None, ..report };
+    assert_eq!(read(&path).unwrap(), [(without, 1, 7)]);
+}
+
+#[test]
 fn every_column_has_a_cell_and_a_name_of_its_own() {
     let mut names: Vec<_> = stored_columns().into_iter().map(|column| column.name).collect();
     for report in [full(), StreamReport::new("0".repeat(32))] {
