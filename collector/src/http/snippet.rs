@@ -197,8 +197,8 @@ impl Snippet {
         // The probe runs one of the two.
         let hashes = format!("{} {}", wasm.integrity, wasm_all.integrity);
         let tag = script.tag(&format!("data-wasm-integrity=\"{hashes}\" data-site=\"{site}\""));
-        let more =
-            Extensions { tag: more.tag("data-with=\"eventSource xhr paint networkTiming\""), script: more };
+        let with = "data-with=\"failures eventSource xhr paint networkTiming\"";
+        let more = Extensions { tag: more.tag(with), script: more };
         let stub =
             Stub { tag: format!("<script>{}</script>", stub.text()), csp: format!("'{}'", stub.integrity()) };
         let csp = Policy {
