@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { ServerLayers } from "../src/api/schemas";
-import { reasonsOf, sidesOf } from "../src/panels/server-layers";
+import { durationsOnly, reasonsOf, sidesOf } from "../src/panels/server-layers";
 
 const without = { no_ttft: 0, no_response: 2, no_response_id: 30, may_come: 0, no_fact: 6 };
 const answer: ServerLayers = {
@@ -27,4 +27,9 @@ it("only reasons that occurred are named", () => {
     ["no_fact", 6],
   ]);
   expect(reasonsOf(answer, "in_band")).toEqual([]);
+});
+
+it("layers without a time to first token are named apart", () => {
+  const edge = { layer: "edge" as const, sent: 0, in_stream: 0, without: { ...without, no_ttft: 41 } };
+  expect(durationsOnly({ ...answer, layers: [edge, ...answer.layers] })).toEqual([["edge", 41]]);
 });

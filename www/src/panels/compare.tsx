@@ -14,7 +14,7 @@ import { MIN_SAMPLES } from "../metric";
 import { comparedSide, serverLayers } from "../state";
 import { SegmentedControl } from "../ui/segmented-control";
 import { DOCS } from "./header/menu";
-import { reasonsOf, sidesOf } from "./server-layers";
+import { durationsOnly, reasonsOf, sidesOf } from "./server-layers";
 
 type Percentile = "p50" | "p95";
 
@@ -127,23 +127,38 @@ function Sides() {
   );
 }
 
-/** Why streams lack the time of the chosen layer. */
+/** Layers without a time to first token, and why streams lack the time of the chosen layer. */
 function Without() {
   const answer = serverLayers.value;
   const reasons = answer.kind === "known" ? reasonsOf(answer.value, comparedSide.value) : [];
+  const partial = answer.kind === "known" ? durationsOnly(answer.value) : [];
   return (
-    <div>
-      <dt>{reasons.length > 0 ? "Without" : "Layers"}</dt>
-      <dd>
-        {reasons.map(([reason, n]) => (
-          <span key={reason} class="source">
-            {humanize(reason)} <small>{count(n)}</small>
-          </span>
-        ))}
-        <LayersHelp />
-      </dd>
-    </div>
+    <>
+      {partial.length > 0 && (
+        <div>
+          <dt>Durations only</dt>
+          <dd>
+            <Counted names={partial} />
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>{reasons.length > 0 ? "Without" : "Layers"}</dt>
+        <dd>
+          <Counted names={reasons} />
+          <LayersHelp />
+        </dd>
+      </div>
+    </>
   );
+}
+
+function Counted({ names }: { names: readonly [name: string, streams: number][] }) {
+  return names.map(([name, n]) => (
+    <span key={name} class="source">
+      {humanize(name)} <small>{count(n)}</small>
+    </span>
+  ));
 }
 
 const LayersHelp = () => <a href={`${DOCS}/server-timing-layers.md`}>More layers</a>;

@@ -17,3 +17,9 @@ export function reasonsOf({ layers }: ServerLayers, side: ServerSide): [reason: 
   const found = layers.find(({ layer }) => layer === side);
   return found ? Object.entries(found.without).filter(([, streams]) => streams > 0) : [];
 }
+
+/** Layers that tell durations but no time to first token, such as a proxy's log, with their streams. */
+export function durationsOnly({ layers }: ServerLayers): [layer: string, streams: number][] {
+  const found = layers.filter(({ sent, in_stream: carried, without }) => sent + carried === 0 && without.no_ttft > 0);
+  return found.map(({ layer, without }) => [layer, without.no_ttft]);
+}
