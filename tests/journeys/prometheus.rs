@@ -292,6 +292,8 @@ async fn check_exemplar(prometheus: &Prometheus, collector: &Collector) -> Resul
     let value: f64 = exemplar["value"].as_str().context("a value")?.parse()?;
     let stream = collector.get(&format!("/v1/streams/{id}")).await?;
     ensure!(stream["ttft_ms"] == value * 1_000.0, "{exemplar} of {stream}");
+    ensure!(stream["trace_id"].is_string(), "no trace: {stream}");
+    ensure!(exemplar["labels"]["trace_id"] == stream["trace_id"], "{exemplar} of {stream}");
     Ok(())
 }
 
@@ -300,6 +302,7 @@ async fn send(collector: &Collector, numbers: std::ops::Range<u64>) -> Result<()
         .map(|number| {
             let mut report = report(number);
             let ttft = (number % 1000 + 1) as f64;
+            report.trace_id = Some(format!("{:032x}", number + 1).into());
             report.headers_ms = Some(0.5);
             report.first_byte_ms = Some(1.0);
             report.first_event_ms = Some(1.0);

@@ -1,11 +1,12 @@
 //! Timings that the backend sends: they reach their streams in any order, over kills, once; and no text comes with them.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::{Method, Request};
@@ -72,7 +73,7 @@ async fn until(collector: &TestCollector, path: &str, wished: impl Fn(&Value) ->
             return answer;
         }
         assert!(asked.elapsed() < TIMEOUT, "{path} never answered as wished: {text}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -414,6 +415,90 @@ async fn litellm_and_opentelemetry_reach_the_same_stream() {
     assert_eq!((answer.await.status.as_u16(), ""), (200, ""));
 }
 
+/// Own JSON, LiteLLM's payloads and spans, with a text in every place that is not on the list of what is read.
+#[test]
+fn no_text_of_any_backend_is_kept_or_logged() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log");
+    let mut command = command(folder.path());
+    let mut process = Process::spawn_logging(command.env("RUST_LOG", "trace"), File::create(&log).unwrap());
+    let mut client = process.connect();
+    let mut post_as = |bearer: &str, path: &str, body: &Value| {
+        let body = body.to_string();
+        let head = format!("authorization: Bearer {bearer}\r\ncontent-type: application/json");
+        client
+            .ask(&format!(
+                "POST {path} HTTP/1.1\r\nhost: localhost\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            ))
+            .unwrap()
+    };
+    assert_eq!(
+        process.connect().ask(&post(&json!({ "reports": [with_response(1)] }).to_string())).unwrap().0,
+        204
+    );
+    let secret = "PLANTED-7f3a in a text";
+    let chat = json!([{ "role": "user", "content": secret }]);
+    let mut own = app(1, 850.0);
+    own["prompt"] = json!(secret);
+    own["messages"] = chat.clone();
+    let litellm = json!({ "id": "chatcmpl-1", "stream": true, "startTime": 10.0, "completionStartTime": 10.5,
+        "endTime": 12.0, "status": "success", "messages": chat, "response": { "choices": [{ "message": secret }] },
+        "end_user": secret, "error_str": secret, "request_tags": [secret], "model_parameters": { "stop": secret },
+        "metadata": { "user_api_key_alias": secret, secret: secret } });
+    let texts = [
+        "gen_ai.input.messages",
+        "gen_ai.output.messages",
+        "gen_ai.system_instructions",
+        "user.id",
+        "input.value",
+        "llm.prompts.0.content",
+        secret,
+    ];
+    let text = |key: &&str| json!({ "key": key, "value": { "stringValue": secret } });
+    let mut attributes: Vec<_> = texts.iter().map(text).collect();
+    attributes.extend([
+        json!({ "key": "gen_ai.response.id", "value": { "stringValue": "chatcmpl-1" } }),
+        json!({ "key": "gen_ai.response.time_to_first_chunk", "value": { "doubleValue": 0.75 } }),
+    ]);
+    let span = json!({ "name": secret, "startTimeUnixNano": "1000000000", "endTimeUnixNano": "3000000000",
+        "status": { "message": secret }, "attributes": attributes,
+        "events": [{ "name": secret, "attributes": [text(&"event")] }] });
+    let spans = json!({ "resourceSpans": [{ "resource": { "attributes": [text(&"host.name")] },
+        "scopeSpans": [{ "scope": { "name": "ai" }, "spans": [span] }] }] });
+    for (path, body) in [
+        ("/v1/server-timings?site=demo", json!({ "facts": [own] })),
+        ("/v1/server-timings/litellm?site=demo", litellm),
+        ("/v1/traces?site=demo", spans),
+    ] {
+        let (status, answer) = post_as(BACKEND, path, &body);
+        assert_eq!(status, 200, "{path}: {answer}");
+        assert!(!answer.contains("PLANTED"), "{path}: {answer}");
+    }
+    let path = format!("/v1/streams/{:032x}", 1);
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {READER}\r\n\r\n");
+    let begun = Instant::now();
+    loop {
+        let stream = process.connect().ask(&request).unwrap().1;
+        assert!(!stream.contains("PLANTED"), "{stream}");
+        let layers = ["app", "gateway", "model_call"];
+        if layers.iter().all(|layer| stream.contains(&format!("\"{layer}\":"))) {
+            break;
+        }
+        assert!(begun.elapsed() < TIMEOUT, "{stream}");
+        thread::sleep(Duration::from_millis(20));
+    }
+    process.signal("TERM");
+    assert!(process.child.wait().unwrap().success());
+    let mut files = 0;
+    each_file(folder.path(), &mut |bytes| {
+        files += 1;
+        assert!(memchr::memmem::find(bytes, b"PLANTED").is_none());
+    });
+    assert!(files > 3, "{files}");
+    assert!(fs::read_to_string(log).unwrap().contains("SIGTERM"));
+}
+
 const KILLS: u128 = 30;
 
 #[test]
@@ -468,6 +553,10 @@ fn kills_lose_and_double_no_timing() {
 }
 
 fn start(folder: &Path) -> Process {
+    Process::spawn(&mut command(folder))
+}
+
+fn command(folder: &Path) -> Command {
     let file = folder.join("llm-rum.toml");
     let tokens = format!(
         "[[tokens]]\nname = 'backend'\ntoken = '{BACKEND}'\nscopes = ['server_timings']\n\
@@ -476,7 +565,8 @@ fn start(folder: &Path) -> Process {
     fs::write(&file, format!("{tokens}[journal]\nsync = 'normal'\n")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
-    Process::spawn(command.arg("--data").arg(folder.join("data")))
+    command.arg("--data").arg(folder.join("data"));
+    command
 }
 
 /// Ten streams that the app and the engine timed, two with a comment of the app, and one of each kind without a time.
