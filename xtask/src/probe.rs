@@ -323,7 +323,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 14] = [
     ("webSocket", "web-socket.js", 2_750),
     ("paint", "paint.js", 1_800),
     ("output", "output.js", 2_300),
-    ("networkTiming", "network-timing.js", 1_310),
+    ("networkTiming", "network-timing.js", 1_330),
     ("failures", "failures.js", 920),
     ("lastWord", "fetch-later.js", 400),
     ("gradio", "gradio.js", 640),
