@@ -279,6 +279,7 @@ mod tests {
             (20.0, 5.0, 3, 200.0, false),
             (19.0, 5.0, 4, 200.0, false),
             (434.0, 7.0, 6, 201.0, false),
+            (0.0, 0.0, 5, 50.0, false),
         ] {
             let coarse = is_coarse(tokens, deltas, gaps, longest_gap_ms, 50.0);
             assert_eq!(coarse, expected, "{tokens} in {deltas}");

@@ -244,3 +244,18 @@ fn a_usual_event_is_borrowed_from_its_chunk() {
     let inside = body.as_ptr_range();
     assert!(inside.contains(&event.data.as_ptr()) && inside.contains(&event.name.as_ptr()));
 }
+
+/// Not in the standard: servers report a failure by it.
+#[test]
+fn an_error_field_with_an_object_is_an_event_named_error() {
+    for (body, events) in [
+        ("error: {\"code\":500}\n\n", &[("error", "{\"code\":500}")][..]),
+        ("error:{}\r\n\r\n", &[("error", "{}")]),
+        ("data: a\nerror: {}\n\ndata: b\n\n", &[("error", "a\n{}"), ("message", "b")]),
+        ("error: null\ndata: a\n\n", &[("message", "a")]),
+        ("errors: {}\n\nerror\n\nerror: \n\n", &[]),
+    ] {
+        let expected: Vec<_> = events.iter().map(|&(name, data)| pair(name, data)).collect();
+        assert_eq!(named(body), expected, "{body:?}");
+    }
+}

@@ -63,6 +63,10 @@ impl StreamState {
             self.ended = true;
             return TextKinds::NONE;
         }
+        if event.is_bare_error() {
+            self.failed = true;
+            return TextKinds::NONE;
+        }
         if let [custom] = self.custom.as_mut_slice()
             && custom.is_some()
         {
@@ -116,7 +120,7 @@ impl StreamState {
     /// drops it. `None` if it is not whole.
     pub(crate) fn read_pending(&mut self, event: &Event<'_>) -> Option<TextKinds> {
         let data = event.data.trim_ascii();
-        let whole = is_sentinel(data) || Json::new(data).finish();
+        let whole = is_sentinel(data) || event.is_bare_error() || Json::new(data).finish();
         whole.then(|| self.read(event))
     }
 

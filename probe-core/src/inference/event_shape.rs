@@ -77,7 +77,9 @@ impl<'a> EventShape<'a> {
         shape.note_kind(event.name);
         // A number alone may be a word of a text.
         let structured = matches!(data.trim_ascii_start()[0], b'{' | b'[' | b'"');
-        if structured && Json::new(data).finish() {
+        if event.is_bare_error() {
+            shape.failed = true;
+        } else if structured && Json::new(data).finish() {
             let root =
                 Path { place: 0, key: Word::default(), depth: 0, is_named: true, kinds: TextKinds::NONE };
             shape.walk(&mut Json::new(data), root);
