@@ -44,7 +44,7 @@ impl Framing {
     }
 
     /// The framing that the first bytes show, or else the content type: servers send JSON and server-sent events under
-    /// many types. `None` while `start` could be of several framings, which takes a few bytes at most.
+    /// many types. `None` while `start` could be of several framings, which takes [`MAX_START`] bytes at most.
     #[must_use]
     pub fn of(content_type: impl Into<ContentType>, start: &[u8]) -> Option<Self> {
         let content_type = content_type.into();
@@ -113,27 +113,43 @@ impl Framing {
     }
 }
 
-/// Server-sent events, or text that is only called so. A line of events begins with a colon, a field in small letters
-/// or a second byte order mark; one of a web page with a bracket. Text of a model hardly ever begins so.
+/// Server-sent events, or text that is only called so. By the standard, any name before a colon or a line end is a
+/// field, and a line of a field without a meaning is ignored. So the first line is of events if it begins with a colon,
+/// with such a name in small letters, or with a second byte order mark. A web page is found by the parser for events.
 fn events_or_text(text: &[u8], named: Framing) -> Option<Framing> {
-    let is_line = matches!(text[0], b'a'..=b'z' | b':' | b'<') || text.starts_with(BOM);
+    let is_name = |byte: &&u8| matches!(byte, b'a'..=b'z' | b'_' | b'-');
+    let is_line = match text[0] {
+        b'<' => begins(text, PAGE_STARTS)?,
+        b'a'..=b'z' => {
+            let name = text.iter().take(MAX_START).take_while(is_name).count();
+            matches!(text.get(name)?, b':' | b'\n' | b'\r')
+        }
+        first => first == b':' || text.starts_with(BOM),
+    };
     Some(if is_line { named } else { Framing::rare(|| Framing::PlainText(PlainText::default())) })
 }
 
 /// Server-sent events or a web page under another type; else the framing `named` by the type.
 fn unnamed(text: &[u8], named: Framing) -> Option<Framing> {
+    Some(if begins(text, LINE_STARTS)? { Framing::Sse(Sse::default()) } else { named })
+}
+
+/// Whether a text begins with one of the words of a list. `None` while it may.
+fn begins(text: &[u8], list: &[u8]) -> Option<bool> {
     let mut undecided = false;
-    for known in LINE_STARTS.split(|&byte| byte == b' ') {
+    for known in list.split(|&byte| byte == b' ') {
         if text.starts_with(known) {
-            return Some(Framing::Sse(Sse::default()));
+            return Some(true);
         }
         undecided |= known.starts_with(text);
     }
-    (!undecided).then_some(named)
+    (!undecided).then_some(false)
 }
 
 /// Beginnings of the first line of server-sent events and of web pages.
 const LINE_STARTS: &[u8] = b": data: event: id: retry: <! <h";
+/// Beginnings of web pages under the type of server-sent events, where text may begin with a tag as well.
+const PAGE_STARTS: &[u8] = b"<! <html <head <body <H";
 
-/// Blanks that may come first. After more of them the content type decides.
+/// Blanks that may come first: after more of them the content type decides. And the longest name of a field.
 const MAX_START: usize = 64;

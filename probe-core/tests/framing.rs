@@ -93,6 +93,11 @@ fn the_first_bytes_decide_the_kind_of_a_body() {
         (SSE, "{\"error\":1}", "values"),
         (SSE, "\u{feff}{\"error\":1}", "values"),
         (SSE, "<!DOCTYPE html>", "sse"),
+        (SSE, "<!-- 502 -->", "sse"),
+        (SSE, "<html lang=\"en\">", "sse"),
+        (SSE, "<HTML>", "sse"),
+        (SSE, "<head>", "sse"),
+        (SSE, "<body class=\"a\">", "sse"),
         (SSE, "0:\"Hi\"\n", "ndjson"),
         ("", "data: a\n\n", "sse"),
         ("", "[{}]", "values"),
@@ -115,6 +120,62 @@ fn the_first_bytes_decide_the_kind_of_a_body() {
         ("text/html", "<html>", "sse"),
     ] {
         assert_eq!(hear(content_type, body).kind, kind, "{content_type} {body:?}");
+    }
+}
+
+#[test]
+fn bare_text_in_an_event_stream_is_plain_text() {
+    for body in [
+        "yes, the moon",
+        "data is what the moon sends",
+        "data; event",
+        "the error: none",
+        "i'm not sure",
+        "naïve",
+        "don't",
+        "a b: c",
+        "e.g. the moon",
+        "id est",
+        "as-is it_is so: yes",
+        "<think>hm</think>data: a\n\n",
+        "<b>bold</b>",
+        "<h1>The moon</h1>",
+        "<3",
+        "Once: upon a time",
+        "- one\n- two\n",
+        "_so_: it is",
+        "\u{feff} \n yes, it is",
+    ] {
+        let heard = hear(SSE, body);
+        assert_eq!((heard.kind, heard.text.len()), ("text", body.len()), "{body:?}");
+    }
+}
+
+#[test]
+fn lines_of_unknown_fields_are_events_and_no_text() {
+    for body in [
+        "note: the moon\n\n",
+        "x-trace_id: 7\ndata: a\n\n",
+        "error: boom\n\n",
+        "ok\ndata: a\n\n",
+        "ok\r\ndata: a\r\n\r\n",
+        "ok\rdata: a\r\r",
+        "yes",
+        "a:",
+        "<",
+        "<bod",
+    ] {
+        let heard = hear(SSE, body);
+        assert_eq!((heard.kind, heard.text.len()), ("sse", 0), "{body:?}");
+    }
+}
+
+#[test]
+fn a_word_without_an_end_is_not_held_back_forever() {
+    for (letters, rest, kind) in
+        [(64, ": a", "sse"), (64, "", "sse"), (65, "", "text"), (65, ": a", "text"), (300, "\n", "text")]
+    {
+        assert_eq!(hear(SSE, "a".repeat(letters) + rest).kind, kind, "{letters} {rest:?}");
     }
 }
 
