@@ -42,6 +42,10 @@ pub(crate) struct Inference {
     between: Vec<u64>,
     /// An event since the last text says that the answer is over.
     ended: bool,
+    /// Outlines of events that say so.
+    end_outlines: Vec<u64>,
+    /// The latest event says so, and no earlier one of its kind and keys did: the steps of a job end one by one.
+    pub(crate) ends_last: bool,
     /// An event since the last text says that the answer was stopped.
     pub(crate) stopped: bool,
     /// An event since the last text says that the answer has failed.
@@ -80,6 +84,8 @@ impl Inference {
         last_ms: None,
         between: Vec::new(),
         ended: false,
+        end_outlines: Vec::new(),
+        ends_last: false,
         stopped: false,
         failed: false,
         tokens: [None; 2],
@@ -266,10 +272,15 @@ impl Inference {
                 self.between.push(outline);
             }
         }
+        let outline = shape.outline();
+        self.ends_last = shape.ends && !self.end_outlines.contains(&outline);
+        if self.ends_last && self.end_outlines.len() < MAX_CANDIDATES {
+            self.end_outlines.push(outline);
+        }
         self.ended |= shape.ends;
         self.stopped |= shape.stops;
         self.failed |= shape.failed;
-        self.latest = Some((shape.outline(), has_text));
+        self.latest = Some((outline, has_text));
     }
 }
 

@@ -68,6 +68,8 @@ impl Meter {
         // A break of the connection or of the page may come after any event.
         let by_choice = matches!(end, End::Closed | End::Cancelled);
         self.state.finished |= by_choice && inference.has_end();
+        // An app that knows its format closes the stream by itself, whether or not the format shows where the text is.
+        self.state.finished |= end == End::Cancelled && !inference.found && inference.ends_last;
         self.count_earlier(f64::INFINITY);
     }
 }
