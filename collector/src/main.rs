@@ -362,13 +362,21 @@ async fn serve_until_stop(
         tracing::warn!("Some requests did not finish within {DRAIN_FOR:?}");
     }
     drop((state, draining));
-    let closed = collector.close(CLOSE_WITHIN);
-    let hangs = matches!(closed, Err(StoreError::Hangs(_)));
-    closed.context(if hangs {
-        "stopped anyway: all answered beacons are kept, and the next start counts them"
-    } else {
-        "the store failed: restart the collector to count the journal"
-    })?;
+    match collector.close(CLOSE_WITHIN) {
+        Ok(()) => {}
+        // A deletion may free the space that is missing, and the collector counts the journal after it.
+        Err(error @ StoreError::NotFlushed(_)) if deletion.is_some() => {
+            let error = anyhow::Error::new(error);
+            tracing::warn!("The deletion begins with uncounted reports: {error:#}");
+        }
+        Err(error @ (StoreError::NotFlushed(_) | StoreError::Hangs(_))) => {
+            return Err(error)
+                .context("stopped anyway: all answered beacons are kept, and the next start counts them");
+        }
+        Err(error) => {
+            return Err(error).context("the store failed: restart the collector to count the journal");
+        }
+    }
     Ok(deletion)
 }
 

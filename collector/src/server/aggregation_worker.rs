@@ -109,7 +109,7 @@ pub(crate) fn start(
         counters,
         health,
         schedule: FlushSchedule::default(),
-        takes: true,
+        refused: None,
         flushes_until_trim: 0,
     };
     counter.flush()?;
@@ -181,8 +181,8 @@ struct AggregationWorker {
     counters: Arc<RequestCounters>,
     health: Arc<Health>,
     schedule: FlushSchedule,
-    /// Whether the last flush succeeded.
-    takes: bool,
+    /// Why the store did not take the last flush. `None` if it did.
+    refused: Option<StoreError>,
     flushes_until_trim: u32,
 }
 
@@ -199,7 +199,10 @@ impl AggregationWorker {
             self.release(0);
             if last {
                 // Batches that did not fit in memory are in the journal, and the next start counts them.
-                return Ok(());
+                return self
+                    .refused
+                    .take()
+                    .map_or(Ok(()), |refused| Err(StoreError::NotFlushed(refused.into())));
             }
             if !idle {
                 // No request waits for aggregation, and a wake-up per batch would cost as much as the
@@ -235,20 +238,25 @@ impl AggregationWorker {
         if !self.aggregator.over_memory_limit() {
             return Ok(true);
         }
-        if self.takes || self.is_due() {
+        if self.takes() || self.is_due() {
             self.flush()?;
         }
-        Ok(self.takes)
+        Ok(self.takes())
+    }
+
+    /// Whether the last flush succeeded.
+    const fn takes(&self) -> bool {
+        self.refused.is_none()
     }
 
     fn is_due(&self) -> bool {
-        let unstored = if self.takes { self.aggregator.unflushed() } else { 0 };
+        let unstored = if self.takes() { self.aggregator.unflushed() } else { 0 };
         self.schedule.is_due(Instant::now(), unstored)
     }
 
     fn release(&self, counted_bytes: usize) {
         // While flushes succeed, the next batch triggers one, so the memory limit needs no back-pressure.
-        let over_memory_limit = self.aggregator.over_memory_limit() && !self.takes;
+        let over_memory_limit = self.aggregator.over_memory_limit() && !self.takes();
         self.journal
             .queue()
             .counted(counted_bytes, over_memory_limit || self.aggregator.unflushed() >= MOST_UNSTORED);
@@ -273,8 +281,8 @@ impl AggregationWorker {
         let needs_journal_from = changes.needs_journal_from;
         let written = self.store.write(changes);
         self.health.store_answered(&written);
-        self.takes = written.is_ok();
-        if self.takes {
+        self.refused = written.err();
+        if self.takes() {
             self.aggregator.mark_flushed(now_ms);
             // Must run before the next report changes a window, because it may seal hours.
             self.trim(now_ms, needs_journal_from);

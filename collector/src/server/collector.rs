@@ -138,7 +138,8 @@ impl Collector {
     /// Counts pending batches and closes the folder. Call it after the last request has ended.
     ///
     /// # Errors
-    /// The error that stopped the store. [`StoreError::Hangs`] if the disk takes longer than `within`.
+    /// The error that stopped the store. [`StoreError::NotFlushed`] if it rejects the last flush.
+    /// [`StoreError::Hangs`] if the disk takes longer than `within`.
     /// Threads then still wait for the disk, and only the end of the process unlocks the folder.
     pub fn close(self, within: Duration) -> Result<(), StoreError> {
         drop(self.countries);

@@ -36,6 +36,9 @@ pub enum StoreError {
     /// free memory.
     #[error("the journal backlog exceeds the memory for it, and the store rejects writes")]
     TakesNothing(#[source] Box<Self>),
+    /// The store rejects the flush at the end. The journal keeps its reports, and the next start counts them.
+    #[error("the store rejects the last flush")]
+    NotFlushed(#[source] Box<Self>),
     /// The journal's files cannot be read or created.
     #[error("cannot use the journal")]
     Journal(#[from] io::Error),

@@ -246,6 +246,31 @@ fn a_collector_starts_and_serves_while_its_store_rejects_writes() {
 }
 
 #[test]
+fn a_stop_exits_1_if_the_store_rejects_the_last_flush() {
+    let mut collector = Fallible::start("");
+    let mut client = collector.process.connect();
+    (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 20);
+    collector.disk("store-full");
+    assert_eq!(client.report(20).unwrap().0, 204, "the journal takes it");
+    drop(client);
+
+    collector.process.signal("TERM");
+    let status = collector.process.child.wait().unwrap();
+    let log = collector.log();
+    assert_eq!(status.code(), Some(1), "{log}");
+    for said in ["the next start counts them", "the store rejects the last flush", "database or disk is full"]
+    {
+        assert!(log.contains(said), "`{said}` is missing in: {log}");
+    }
+
+    collector.disk("");
+    collector.process = start(collector.folder.path(), "");
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 21);
+    collector.balances(21);
+}
+
+#[test]
 fn a_marker_is_refused_while_the_disk_is_full() {
     let collector = Fallible::start("");
     collector.disk("store-full");
