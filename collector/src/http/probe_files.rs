@@ -16,6 +16,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use rust_embed::{EmbeddedFile, RustEmbed};
+use tracing::warn;
 
 use crate::config::origin::is_loopback_host;
 use crate::http::content_encoding::ContentCoding;
@@ -118,17 +119,20 @@ impl ProbeVersions {
     /// Archives this binary's files in the data folder for later binaries, and reads the files of earlier
     /// ones.
     pub(crate) fn open(data: &Path) -> Self {
-        let version = version().unwrap_or_default();
+        Self::open_at(data, version().unwrap_or_default())
+    }
+
+    fn open_at(data: &Path, version: String) -> Self {
         let folder = data.join(FOLDER);
-        // If this fails, the collector still does everything else.
-        let keep = || -> io::Result<Vec<ArchivedFile>> {
-            if !version.is_empty() {
-                keep(&folder.join(&version))?;
-            }
-            read_earlier(&folder, &version)
-        };
-        let earlier = keep().unwrap_or_else(|error| {
-            tracing::warn!(%error, "Cannot keep earlier versions of the probe in `{}`", folder.display());
+        // If one of these fails, the collector still does everything else.
+        if !version.is_empty()
+            && let Err(error) = keep(&folder.join(&version))
+        {
+            let folder = folder.display();
+            warn!(%error, "Cannot keep this version of the probe in `{folder}`; the next start tries again");
+        }
+        let earlier = read_earlier(&folder, &version).unwrap_or_else(|error| {
+            warn!(%error, "Cannot read earlier versions of the probe in `{}`", folder.display());
             Vec::new()
         });
         Self { version, earlier }
@@ -172,8 +176,13 @@ fn keep(folder: &Path) -> io::Result<()> {
         let Some(file) = EmbeddedFiles::get(&name) else { continue };
         // Written atomically: another starting collector may read the file meanwhile.
         let unfinished = folder.join(format!("{name}.part"));
-        fs::write(&unfinished, &file.data)?;
-        fs::rename(unfinished, folder.join(name))?;
+        let written =
+            fs::write(&unfinished, &file.data).and_then(|()| fs::rename(&unfinished, folder.join(name)));
+        if written.is_err() {
+            // The rest of a file takes space on a full disk. If it stays, the next start writes over it.
+            let _gone = fs::remove_file(&unfinished);
+        }
+        written?;
     }
     Ok(())
 }
@@ -193,7 +202,9 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
     }
     versions.sort_by(|one, other| other.cmp(one));
     for (_, old) in versions.drain(versions.len().min(MAX_VERSIONS)..) {
-        fs::remove_dir_all(old)?;
+        if let Err(error) = fs::remove_dir_all(&old) {
+            warn!(%error, "Cannot delete an old version of the probe: `{}`", old.display());
+        }
     }
     let mut kept = Vec::new();
     for (_, path) in versions {
@@ -202,14 +213,17 @@ fn read_earlier(folder: &Path, current: &str) -> io::Result<Vec<ArchivedFile>> {
             continue;
         };
         for (name, coding, form) in forms() {
-            match fs::read(path.join(form)) {
+            let path = path.join(form);
+            match fs::read(&path) {
                 Ok(content) => {
                     let content = content.into();
                     kept.push(ArchivedFile { version: version.to_owned(), name, coding, content });
                 }
                 // Some versions had fewer files.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    warn!(%error, "Cannot read a file of an earlier probe: `{}`", path.display());
+                }
             }
         }
     }
@@ -321,6 +335,25 @@ mod tests {
         assert!(!has("0000000000000000", "llm-rum.js"));
         assert!(!has("../0000000000000", "llm-rum.js"));
         assert!(fs::read_dir(data.path().join("probe")).unwrap().count() <= MAX_VERSIONS);
+    }
+
+    #[test]
+    fn earlier_versions_are_served_if_the_current_is_not_kept() {
+        let data = tempfile::tempdir().unwrap();
+        leave(data.path(), "000000000000001c", 1);
+        leave(data.path(), "000000000000001d", 2);
+        let (probe, current) = (data.path().join("probe"), "000000000000001e");
+        // A file in place of the folder, and a folder in place of a file: neither can be written or read.
+        fs::write(probe.join(current), "").unwrap();
+        let blocked = probe.join("000000000000001d").join(VERSIONED[1]);
+        fs::remove_file(&blocked).unwrap();
+        fs::create_dir(&blocked).unwrap();
+        let probes = ProbeVersions::open_at(data.path(), current.to_owned());
+        let has = |version, name| probes.find(version, name, &HeaderMap::new()).is_some();
+        assert!(has("000000000000001c", SCRIPT));
+        assert!(has("000000000000001c", VERSIONED[1]));
+        assert!(has("000000000000001d", SCRIPT));
+        assert!(!has("000000000000001d", VERSIONED[1]));
     }
 
     #[test]
