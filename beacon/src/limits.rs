@@ -56,7 +56,9 @@ impl StreamReport {
         let release = self.page.as_mut().map(|page| &mut page.release);
         let own = [&mut self.use_case, &mut self.provider, &mut self.variant].into_iter().chain(release);
         let mut dropped = 0;
-        for text in own.filter(|text| text.as_ref().is_some_and(|text| !fits(text, MAX_OWN_TEXT_BYTES))) {
+        for text in
+            own.filter(|text| text.as_ref().is_some_and(|text| !fits_as_own(text, MAX_OWN_TEXT_BYTES)))
+        {
             *text = None;
             dropped += 1;
         }
@@ -115,9 +117,16 @@ fn check_field(field: &'static Field, value: Value<'_>) -> Result<(), Misfit> {
         (Rule::Between(least, most), Value::Integer(number)) if !(least..=most).contains(&number) => {
             Err(Misfit::new(name, format!("must be a number from {least} to {most}")))
         }
-        (Rule::Text(longest) | Rule::OwnText(longest), Value::Text(text)) if !fits(text, longest) => Err(
-            Misfit::new(name, format!("is longer than {longest} bytes or contains non-printable characters")),
-        ),
+        (Rule::Text(longest), Value::Text(text)) if !fits(text, longest) => Err(Misfit::new(
+            name,
+            format!("is longer than {longest} bytes or contains non-printable characters"),
+        )),
+        (Rule::OwnText(longest), Value::Text(text)) if !fits_as_own(text, longest) => Err(Misfit::new(
+            name,
+            format!(
+                "is longer than {longest} bytes, is blank at an end or contains non-printable characters"
+            ),
+        )),
         // An empty text counts as absent, unless the field is required.
         (Rule::Text(_), Value::Text("")) if field.required => Err(Misfit::new(name, "is empty")),
         // These names come from a request or a response, so another text could be part of a prompt.
@@ -179,13 +188,18 @@ fn fits(text: &str, longest: usize) -> bool {
     text.len() <= longest && is_printable(text)
 }
 
-/// Accepts visible text of any script on one line, emoji included. Refuses characters that could break a
-/// line, a log or the writing direction.
+/// Whether a text of the app's options is a name. An empty one counts as absent.
+fn fits_as_own(text: &str, longest: usize) -> bool {
+    fits(text, longest) && (text.is_empty() || is_name(text))
+}
+
 /// Whether it is an id as the probe and W3C's trace context write it.
 fn is_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// Accepts visible text of any script on one line, emoji included. Refuses characters that could break a
+/// line, a log or the writing direction.
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         || text.chars().all(|c| match c.general_category_group() {
@@ -194,6 +208,46 @@ fn is_printable(text: &str) -> bool {
             Group::Separator => c == ' ',
             Group::Other => matches!(c, JOINER | NON_JOINER),
         })
+}
+
+/// Refuses printable texts that show nothing, or that look like another name: blank at an end, or with a joiner where
+/// it joins nothing.
+fn is_name(text: &str) -> bool {
+    if text.starts_with(' ') || text.ends_with(' ') {
+        return false;
+    }
+    if text.is_ascii() {
+        return true;
+    }
+    // The text is printable, so only blanks, marks and joiners show nothing by themselves.
+    let is_visible = |c: char| c != ' ' && !matches!(c.general_category_group(), Group::Mark | Group::Other);
+    let mut rest = text.chars().peekable();
+    let (mut before, mut has_visible) = (None, false);
+    while let Some(c) = rest.next() {
+        if !joins(before, c, rest.peek().copied()) {
+            return false;
+        }
+        has_visible |= is_visible(c);
+        before = Some(c);
+    }
+    has_visible
+}
+
+/// Whether `c` is seen, or changes how its neighbours are drawn.
+fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
+    match c {
+        JOINER | NON_JOINER => [before, after].into_iter().all(|beside| beside.is_some_and(is_joinable)),
+        EMOJI_STYLE => {
+            after == Some(KEYCAP)
+                || before.is_some_and(|c| !c.is_ascii() && c.general_category_group() != Group::Mark)
+        }
+        _ => true,
+    }
+}
+
+/// Letters of the scripts that need joiners, and emoji.
+fn is_joinable(c: char) -> bool {
+    c >= FIRST_JOINABLE && matches!(c.general_category_group(), Group::Letter | Group::Mark | Group::Symbol)
 }
 
 /// Clocks with a resolution of up to 1 ms may round two moments apart.
@@ -206,7 +260,7 @@ const UNSEEN: [RangeInclusive<char>; 9] = [
     '\u{180b}'..='\u{180f}',
     '\u{2800}'..='\u{2800}',
     '\u{3164}'..='\u{3164}',
-    // U+FE0F is allowed: it turns a character into an emoji.
+    // U+FE0F is allowed, see [`EMOJI_STYLE`].
     '\u{fe00}'..='\u{fe0e}',
     '\u{ffa0}'..='\u{ffa0}',
     '\u{e0100}'..='\u{e01ef}',
@@ -214,6 +268,11 @@ const UNSEEN: [RangeInclusive<char>; 9] = [
 /// Joins emoji, and letters of some scripts. The non-joiner keeps letters apart.
 const JOINER: char = '\u{200d}';
 const NON_JOINER: char = '\u{200c}';
+/// Begin of the first block behind Latin, Greek, Cyrillic and Armenian, which need no joiners.
+const FIRST_JOINABLE: char = '\u{590}';
+/// Turns a symbol, or a digit before a keycap, into an emoji.
+const EMOJI_STYLE: char = '\u{fe0f}';
+const KEYCAP: char = '\u{20e3}';
 
 #[cfg(test)]
 mod tests {
@@ -222,7 +281,30 @@ mod tests {
 
     #[test]
     fn unfit_texts_of_the_app_are_dropped_and_no_others() {
-        let unfit = ["two\nlines", "zero\u{200b}width", "no\u{a0}break", &"x".repeat(129)];
+        let unfit = [
+            "two\nlines",
+            "zero\u{200b}width",
+            "no\u{a0}break",
+            &"x".repeat(129),
+            " ",
+            "   ",
+            " chat",
+            "chat ",
+            "गप ",
+            "gp\u{200d}t",
+            "gpt\u{200c}",
+            "\u{200d}",
+            "é\u{200d}é",
+            "ч\u{200d}ат",
+            "می\u{200c}",
+            "می\u{200c}\u{200c}شود",
+            "👩\u{200d}a",
+            "gpt\u{fe0f}",
+            "\u{fe0f}",
+            "❤\u{fe0f}\u{fe0f}",
+            "\u{301}",
+            "\u{301} \u{301}",
+        ];
         for text in unfit {
             let own = || Some(Cow::Owned(text.to_owned()));
             let page = Some(Page { release: own(), ..Page::default() });
@@ -239,10 +321,30 @@ mod tests {
             assert_eq!(dropped.drop_unfit_own_texts(), 4, "{text}");
             assert_eq!(dropped.check(), Ok(()));
         }
-        let mut fits =
-            StreamReport { use_case: Some("चैट 🦙".into()), ..StreamReport::new("0".repeat(32)) };
-        assert_eq!(fits.drop_unfit_own_texts(), 0);
-        assert!(fits.use_case.is_some());
+    }
+
+    #[test]
+    fn names_of_any_script_are_kept() {
+        for text in [
+            "",
+            "a b",
+            "चैट 🦙",
+            "通义千问-max",
+            "👩\u{200d}👩\u{200d}👧",
+            "❤\u{fe0f}\u{200d}🔥",
+            "👩🏽\u{200d}⚕\u{fe0f} chat",
+            "हिन्दी",
+            "क\u{94d}\u{200d}ष",
+            "می\u{200c}شود",
+            "cafe\u{301}",
+            "1\u{fe0f}\u{20e3}",
+            "©\u{fe0f}",
+        ] {
+            let own = Some(Cow::Owned(text.to_owned()));
+            let mut fits = StreamReport { use_case: own.clone(), ..StreamReport::new("0".repeat(32)) };
+            assert_eq!((fits.check(), fits.drop_unfit_own_texts()), (Ok(()), 0), "{text}");
+            assert_eq!(fits.use_case, own);
+        }
     }
 
     #[test]

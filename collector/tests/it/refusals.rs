@@ -138,6 +138,21 @@ async fn names_that_the_app_gives_may_use_any_script() {
 }
 
 #[tokio::test]
+async fn names_that_look_empty_or_like_others_are_dropped() {
+    let names = ["   ", " chat", "gp\u{200d}t", "gpt\u{200c}", "gpt\u{fe0f}", "\u{301}"];
+    let collector = TestCollector::new();
+    for (id, name) in names.into_iter().enumerate() {
+        let (provider, variant) = (Some(name.into()), Some(name.into()));
+        collector.report(&[StreamReport { provider, variant, ..stream(id as u128, 100.0) }]).await;
+    }
+    let all = |table: &Value| table["groups"][0]["streams"] == names.len();
+    let table = collector.until("/v1/breakdown?by=provider", all).await;
+    assert_eq!(table["groups"].as_array().map(Vec::len), Some(1), "{table}");
+    let books = collector.json("/v1/accounting").await;
+    assert_eq!(books["ignored_fields"]["demo"], 2 * names.len(), "{books}");
+}
+
+#[tokio::test]
 async fn text_in_place_of_a_name_from_the_stream_is_refused() {
     let collector = TestCollector::new();
     for field in ["model", "response_model", "response_id", "finish_reason"] {

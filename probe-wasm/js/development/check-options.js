@@ -45,6 +45,11 @@ const ATTRIBUTE_VALUE = /^(?!(.*\d){9})[\w.-]{1,32}$/;
 const VISIBLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} \u200c\u200d]*$/u;
 const UNSEEN =
   /[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\u{e0100}-\u{e01ef}]/u;
+const HAS_VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
+/** A letter of a script that needs joiners, or an emoji. */
+const JOINABLE = /^(?![\0-\u058f])[\p{L}\p{M}\p{S}]$/u;
+/** U+FE0F turns it into an emoji. */
+const TURNS_INTO_EMOJI = /^(?![\0-\x7f])[^\p{M}]$/u;
 const MAX_NAME_BYTES = 128;
 
 /** Mistakes in the options of `start()`, or in the attributes of the tag. */
@@ -106,10 +111,22 @@ function mistakesInValue(name, value, shown) {
 
 /** The collector drops such a name. */
 function mistakesInName(value, shown) {
-  if (!VISIBLE.test(value) || UNSEEN.test(value))
+  if (value.startsWith(" ") || value.endsWith(" ")) return [`${shown} is dropped: it begins or ends with a blank`];
+  if (!VISIBLE.test(value) || UNSEEN.test(value) || !showsAll(value))
     return [`${shown} is dropped: it has a character that is not visible, such as a zero-width or no-break space`];
   const bytes = new TextEncoder().encode(value).length;
   return bytes > MAX_NAME_BYTES ? [`${shown} is dropped: it is longer than ${MAX_NAME_BYTES} bytes`] : [];
+}
+
+/** Whether something is visible, and no character joins nothing: such a name looks like another. */
+function showsAll(value) {
+  const characters = [...value];
+  const joins = (c, at) => {
+    const [before = "", after = ""] = [characters[at - 1], characters[at + 1]];
+    if (c == "\u200c" || c == "\u200d") return JOINABLE.test(before) && JOINABLE.test(after);
+    return c != "\ufe0f" || after == "\u20e3" || TURNS_INTO_EMOJI.test(before);
+  };
+  return !value || (HAS_VISIBLE.test(value) && characters.every(joins));
 }
 
 function mistakesInAttributes(value, shown) {
