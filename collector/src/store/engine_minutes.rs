@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OpenFlags, Row, params};
 
 use super::markers::{non_empty, stored_site};
 use super::paths::STORE_FILE;
@@ -44,7 +44,8 @@ impl EngineMinuteWriter {
 }
 
 fn open(file: &Path) -> Result<Connection, StoreError> {
-    let connection = Connection::open(file)?;
+    // A new file in place of one that was moved away would delete the log that belongs to it.
+    let connection = Connection::open_with_flags(file, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     // A power cut may lose the last figures. They are no one's only proof.
     connection.pragma_update(None, "synchronous", "normal")?;

@@ -45,6 +45,12 @@ pub enum StoreError {
     /// The GeoIP database cannot be used.
     #[error(transparent)]
     Countries(#[from] CountryError),
+    /// The file was deleted, moved or replaced while the collector had it open.
+    #[error(
+        "{0} was deleted, moved or replaced while the collector runs: move it back, or stop the collector, restore a \
+         backup and start it"
+    )]
+    Moved(PathBuf),
     /// A version before the first release wrote the file.
     #[error(
         "the store has layout {found}, which no release has written: move {path} away to start with an empty store"

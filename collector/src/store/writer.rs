@@ -1,5 +1,6 @@
 //! The writing connection: each flush is one transaction, and the next start loads the state of the last one.
 
+mod store_file;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use beacon::StreamReport;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tracing::warn;
 
+use self::store_file::StoreFile;
 use super::checkpoint::Checkpointer;
 use super::clock_jump_guard::ClockJumpGuard;
 use super::dimension_columns::{self, insert_into, with_series};
@@ -52,6 +54,7 @@ pub(crate) struct Writer {
     data: PathBuf,
     minutes_from: MinutesFrom,
     connection: Connection,
+    file: StoreFile,
     segments: Arc<Segments>,
     /// Records changes in the outbox for the publishing thread.
     publishes: bool,
@@ -114,6 +117,7 @@ impl Writer {
             data: folder.into(),
             minutes_from,
             connection,
+            file: StoreFile::opened(file)?,
             segments,
             publishes,
             _lock: lock,
@@ -148,7 +152,8 @@ impl Writer {
         })
     }
 
-    /// Writes all changes and the position up to which the journal is applied, in one transaction.
+    /// Writes all changes and the position up to which the journal is applied, in one transaction. Refuses them if
+    /// the file was deleted, moved or replaced: the journal must keep what the next start would not find.
     pub(crate) fn write(&mut self, mut changes: Changes<'_>) -> Result<(), StoreError> {
         // A deferred transaction could read old data, and would then fail to write without waiting.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -165,6 +170,7 @@ impl Writer {
                  WHERE applied <> ?1 OR remembered_from <> ?2",
             )?
             .execute([changes.counted_up_to.cast_signed(), changes.remembered_from.cast_signed()])?;
+        self.file.check()?;
         transaction.commit()?;
         self.checkpointer.wake();
         Ok(())

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::{TIMEOUT, far, stream};
-use crate::running::{Client, Process, post, post_to};
+use crate::running::{Answered, Client, Process, post, post_to};
 
 /// A collector on a disk that does as it is told.
 struct Fallible {
@@ -271,23 +271,97 @@ fn a_stop_exits_1_if_the_store_rejects_the_last_flush() {
 }
 
 #[test]
-fn a_marker_is_refused_while_the_disk_is_full() {
-    let collector = Fallible::start("");
-    collector.disk("store-full");
+fn a_store_that_is_moved_away_is_not_written_until_it_is_back() {
+    let mut collector = Fallible::start("");
+    let mut client = collector.process.connect();
+    (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 20);
+    let data = collector.folder.path().join("data");
+    let (store, away) = (data.join("llm-rum.sqlite"), data.join("away.sqlite"));
+    fs::rename(&store, &away).unwrap();
+    collector.until_ready(503);
+    assert_eq!(client.report(20).unwrap().0, 204, "the journal takes it");
+    post_marker(&collector, 503);
+    assert!(!store.exists(), "no thread makes a new file");
+    let log = collector.log();
+    assert!(log.contains("data/llm-rum.sqlite was deleted, moved or replaced"), "{log}");
+
+    fs::rename(&away, &store).unwrap();
+    collector.until_ready(200);
+    collector.balances(21);
+    collector.process.child.kill().unwrap();
+    collector.process.child.wait().unwrap();
+    collector.process = start(collector.folder.path(), "");
+    collector.balances(21);
+}
+
+fn a_store_is_deleted_while_it_runs(has_backup: bool) {
+    let mut collector = Fallible::start("");
+    let mut client = collector.process.connect();
+    (0..20).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    collector.process.until("/v1/summary", |summary| summary["streams"] == 20);
+    let (data, backup) = (collector.folder.path().join("data"), collector.folder.path().join("backup"));
+    if has_backup {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
+        let written = command.args(["backup", "--data"]).arg(&data).arg(&backup).output().unwrap();
+        assert!(written.status.success(), "{written:?}");
+    }
+    fs::remove_file(data.join("llm-rum.sqlite")).unwrap();
+    collector.until_ready(503);
+    (20..40).for_each(|id| assert_eq!(client.report(id).unwrap().0, 204));
+    drop(client);
+    collector.process.signal("TERM");
+    let status = collector.process.child.wait().unwrap();
+    let log = collector.log();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("the next start counts them"), "{log}");
+
+    if has_backup {
+        for log in ["llm-rum.sqlite-wal", "llm-rum.sqlite-shm"] {
+            // They are there or not.
+            let _gone = fs::remove_file(data.join(log));
+        }
+        fs::copy(backup.join("llm-rum.sqlite"), data.join("llm-rum.sqlite")).unwrap();
+    }
+    collector.process = start(collector.folder.path(), "");
+    collector.until_ready(200);
+    // Without a backup, the journal still has the first 20 too, because its file was not full.
+    collector.balances(40);
+}
+
+#[test]
+fn the_journal_counts_what_a_deleted_store_did_not_take() {
+    a_store_is_deleted_while_it_runs(false);
+}
+
+#[test]
+fn a_restored_store_and_the_newer_journal_make_a_whole() {
+    a_store_is_deleted_while_it_runs(true);
+}
+
+fn post_marker(collector: &Fallible, status: u16) -> Answered {
     let body = json!({ "title": "v42", "id": "deploy-42" }).to_string();
     let request = format!(
         "POST /v1/markers HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let mut client = collector.process.connect();
-    let refused = client.whole_answer_to(&request);
-    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")), "{}", refused.body);
+    let answer = collector.process.connect().whole_answer_to(&request);
+    assert_eq!(answer.status, status, "{}", answer.body);
+    answer
+}
+
+#[test]
+fn a_marker_is_refused_while_the_disk_is_full() {
+    let collector = Fallible::start("");
+    collector.disk("store-full");
+    let refused = post_marker(&collector, 503);
+    assert_eq!(refused.header("retry-after"), Some("5"), "{}", refused.body);
     assert!(refused.body.contains("storage_unavailable"), "{}", refused.body);
     assert_eq!(collector.process.json("/v1/markers")["markers"], json!([]));
     collector.disk("");
-    assert_eq!(client.whole_answer_to(&request).status, 201);
-    assert_eq!(client.whole_answer_to(&request).status, 200);
+    post_marker(&collector, 201);
+    post_marker(&collector, 200);
 }
 
 /// Sends all over some connections, and gives back those that were refused.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
 use crate::store::clickhouse::queries::ClusterTables;
@@ -67,7 +67,8 @@ impl MarkerWriter {
 
 /// Markers are rare, so no connection waits for the next one.
 fn open(file: &Path) -> Result<Connection, StoreError> {
-    let connection = Connection::open(file)?;
+    // A new file in place of one that was moved away would delete the log that belongs to it.
+    let connection = Connection::open_with_flags(file, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     // Nothing else has the marker, unlike a report, which the journal has.
     connection.pragma_update(None, "synchronous", "full")?;
