@@ -61,6 +61,13 @@ test("the field takes at most 60 bytes of a beacon", () => {
   }
 });
 
+test("an endless time moves no step", () => {
+  for (const time of [Infinity, -Infinity]) {
+    assert.equal(streamOf([[0, 1], [time, 1], [15, 2]]).arrivalsOf(), "0zz");
+    assert.equal(streamOf([[time, 1], [0, 1], [15, 2]]).arrivalsOf(), "0zz");
+  }
+});
+
 test("a stall shows where it was", () => {
   const before = Array.from({ length: 20 }, (_, at) => [at * 50, 1]);
   const after = Array.from({ length: 20 }, (_, at) => [5000 + at * 50, 1]);
