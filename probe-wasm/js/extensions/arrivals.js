@@ -50,7 +50,7 @@ function createStrip(stream) {
 
   /** Only at the begin of another step the watcher is asked for the deltas so far: they came in the steps before. */
   function moveTo(time, deltasSoFar) {
-    // Steps up to an endless time would never end.
+    // An infinite time is beyond any number of steps.
     if (Math.abs(time) == Infinity) return;
     from ??= time;
     while (stepAt(time) >= MAX_STEPS) double();

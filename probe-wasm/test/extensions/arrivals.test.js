@@ -61,7 +61,7 @@ test("the field takes at most 60 bytes of a beacon", () => {
   }
 });
 
-test("an endless time moves no step", () => {
+test("an infinite time moves no step", () => {
   for (const time of [Infinity, -Infinity]) {
     assert.equal(streamOf([[0, 1], [time, 1], [15, 2]]).arrivalsOf(), "0zz");
     assert.equal(streamOf([[time, 1], [0, 1], [15, 2]]).arrivalsOf(), "0zz");

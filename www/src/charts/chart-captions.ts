@@ -209,8 +209,8 @@ export function exceedsError(plain: MaybeNumber, adjusted: MaybeNumber): boolean
 }
 
 /**
- * What the table lacks. It names no value: which values mark the slow and the failed streams beyond chance, the panel on
- * what they have in common tells.
+ * What the table lacks. It names no value, because among many values one is always the slowest. Those that differ beyond
+ * chance are in the panel on what the slow streams have in common.
  */
 export function breakdownCaption({ by, groups }: Breakdown): string {
   if (by === "country" && groups.every(({ value }) => value === "unknown"))
