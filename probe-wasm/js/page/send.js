@@ -7,8 +7,8 @@ import { silent } from "../tap/install.js";
 const TIMEOUT_MS = 30_000;
 
 /**
- * `post` sends and resolves to status and delay of the answer; `lastPost` sends as the page is left: hidden, or with
- * `unloads` perhaps gone.
+ * `post` sends and resolves to status and delay of the answer. `lastPost` sends without waiting for one, as the page is
+ * hidden or, if `unloads`, may be about to end.
  */
 export function createSender(collector, site, fetch) {
   const url = collector.replace(/\/*$/, "/v1/beacons?site=") + encodeURIComponent(site.trim());
