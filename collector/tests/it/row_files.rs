@@ -137,8 +137,8 @@ async fn files_beyond_their_bytes_are_deleted_oldest_first() {
     let newest_bytes = before[2].metadata().unwrap().len();
     collector.config.store.row_files_bytes = newest_bytes;
     collector.restart();
-    collector.until("/v1/summary", |_| files(&collector).len() <= 1).await;
-    assert_eq!(files(&collector), before[2..]);
+    // The newest file is written once more if the collector was stopped before it had noted it.
+    collector.until("/v1/summary", |_| files(&collector) == before[2..]).await;
     let (ids, since) = exported(&collector).await;
     assert!(ids.contains(&300) && !ids.contains(&1) && since.is_some(), "{ids:?}");
 }
