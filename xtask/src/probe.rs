@@ -328,7 +328,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 14] = [
     ("lastWord", "fetch-later.js", 400),
     ("gradio", "gradio.js", 640),
     ("arrivals", "arrivals.js", 480),
-    ("marks", "marks.js", 520),
+    ("marks", "marks.js", 530),
     ("visits", "visits.js", 180),
     ("traceId", "trace-id.js", 260),
     ("probeOverhead", "probe-overhead.js", 350),
