@@ -21,7 +21,7 @@ fn stale() -> Vec<(PathBuf, String)> {
     let files = [
         ("probe-wasm/llm-rum.d.ts", TS_BEGIN, TS_END, types()),
         ("docs/report-fields.md", DOCS_BEGIN, DOCS_END, limits()),
-        ("docs/privacy.md", DOCS_BEGIN, DOCS_END, privacy()),
+        ("docs/privacy-fields.md", DOCS_BEGIN, DOCS_END, privacy()),
     ];
     let files = files.into_iter().filter_map(|(file, begin, end, text)| {
         let old =

@@ -26,7 +26,7 @@ pub struct Field {
     pub rule: Rule,
     /// Fields with times that must not be later than this one.
     pub after: &'static [&'static str],
-    /// Information about a person in the field and the reason to send it, for `docs/privacy.md`. A group has this only
+    /// Information about a person in the field and the reason to send it, for `docs/privacy-fields.md`. A group has this only
     /// if the collector sets it as a whole.
     pub privacy: &'static str,
 }
@@ -237,7 +237,7 @@ values! {
 
 /// Defines a struct of the report together with its part of the table. Required fields come first. After each
 /// type follow the number in the journal, the rule, the fields with earlier times, and the note for
-/// `docs/privacy.md`.
+/// `docs/privacy-fields.md`.
 macro_rules! fields {
     (
         $(#[$meta:meta])*

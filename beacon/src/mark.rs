@@ -58,6 +58,6 @@ impl RecordValue for Vec<Mark> {
     }
 }
 
-/// Note for `docs/privacy.md`.
+/// Note for `docs/privacy-fields.md`.
 pub(crate) const MARKS: &str =
     "Moments that the app names by `probe.mark()`: a short name without blanks, and its time.";

@@ -37,7 +37,7 @@ fields! {
     }
 }
 
-// Notes for `docs/privacy.md` that several fields share.
+// Notes for `docs/privacy-fields.md` that several fields share.
 const PAGE_STATE: &str = "\
     How long the page was hidden, how much arrived meanwhile, and whether the browser froze, restored or \
     prerendered it.";

@@ -22,5 +22,5 @@ fields! {
     }
 }
 
-// Note for `docs/privacy.md` that all fields share.
+// Note for `docs/privacy-fields.md` that all fields share.
 const OVERHEAD: &str = "Overhead of the probe in the page: time, memory, bytes sent.";

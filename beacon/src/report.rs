@@ -351,7 +351,7 @@ impl StreamReport {
     }
 }
 
-// Notes for `docs/privacy.md` that several fields share.
+// Notes for `docs/privacy-fields.md` that several fields share.
 const ID: &str = "Random, new for each stream. A later report of the stream replaces an earlier one by it.";
 const AMOUNTS: &str = "Amounts that arrived.";
 const ATTRIBUTES: &str = "\
@@ -368,7 +368,7 @@ const SUBMIT: &str = "\
 const ARRIVAL: &str = "Times of arrival.";
 const VISIT: &str = "\
     Random, new for each tab, and only with the extension `visits`. It counts visits with a bad stream. [The \
-    collector never stores it](#visits).";
+    collector never stores it](privacy.md#visits).";
 const TOKENS: &str = "Token counts of the provider.";
 const SPEED: &str = "Speed of the text: one histogram, no list of times.";
 const NETWORK: &str = "Parts of the time before the first byte.";
