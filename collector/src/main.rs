@@ -166,7 +166,7 @@ enum Command {
     },
     /// List the label values of a site with their use, and drop values so that they make room for others.
     ///
-    /// A dropped value leaves `/metrics` and counts toward no limit until its next stream. Its figures stay. The collector
+    /// A dropped value leaves `/metrics` and counts toward no limit until its next stream. `/v1` keeps its figures. The collector
     /// must be stopped for `--drop`; for a list it may be running.
     Labels {
         /// Name of the site.

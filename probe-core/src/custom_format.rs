@@ -13,7 +13,7 @@ use condition::Condition;
 /// The name in reports.
 pub(crate) const NAME: &str = "custom";
 
-/// The rules of a described format. A stream without a described format has none.
+/// The rules of a custom format. A stream without one has none.
 #[derive(Debug, Clone)]
 pub(crate) struct CustomFormat {
     rules: Vec<Rule>,

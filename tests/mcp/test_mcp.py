@@ -149,7 +149,7 @@ def test_each_tool_answers_with_n_and_units(collector: Collector):
     [summary, breakdown, compare] = map(text, ask(
         collector, [("summary", {"site": "shop"}), ("breakdown", {"site": "shop"}), ("compare", {"site": "shop"})]
     )[1])
-    assert "Streams that ended: 80." in summary
+    assert "Streams ended: 80." in summary
     assert "absent, from 0 of 80 streams" in summary
     assert '"slow": 50.0 % of all streams; n = 40: p50 90' in breakdown
     assert "Streams with both client and server TTFT: 50.0 % (40 of 80;" in compare
@@ -198,7 +198,7 @@ def test_refusals_are_tool_errors_with_the_reason(collector: Collector):
 def test_a_limited_token_reads_its_site_alone(collector: Collector):
     until_counted(collector)
     allowed, refused = ask(collector, [("summary", {}), ("summary", {"site": "shop"})], token=OF_BLOG)[1]
-    assert "Streams that ended: 3." in text(allowed)
+    assert "Streams ended: 3." in text(allowed)
     assert refused.is_error and "403 site_forbidden" in text(refused)
 
 

@@ -358,7 +358,7 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
-/// The command that runs this many journeys at a time, without the names of those.
+/// Runs so many journeys at a time. The caller adds their names.
 fn journeys(root: &Path, at_a_time: usize) -> Command {
     let mut command = cargo(root, &["test", "--test", JOURNEYS]);
     // A reason that ends in fifty lines of where it came from is not found again.

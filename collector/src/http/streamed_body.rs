@@ -11,6 +11,6 @@ pub(crate) fn streamed(chunks: Receiver<io::Result<Bytes>>) -> Body {
     let chunks = stream::unfold(chunks, async |mut chunks: Receiver<io::Result<Bytes>>| {
         chunks.recv().await.map(|chunk| (chunk, chunks))
     });
-    // Compression asks once more after the end.
+    // Compression polls again after the end.
     Body::from_stream(chunks.fuse())
 }

@@ -10,7 +10,7 @@ use crate::store::clickhouse::notifier_table::{NotifierTable, Turn};
 use crate::store::error::StoreError;
 use crate::time;
 
-/// The table of turns. A second turn with the same number is dropped, whichever collector stores it.
+/// The table of turns, each of which renews the lease. A second one with the same number is dropped.
 pub(super) trait Turns: Send {
     fn last(&mut self) -> Result<Option<Turn>, StoreError>;
     fn append(&mut self, number: u64, holder: &str, states: &str) -> Result<(), StoreError>;

@@ -182,7 +182,7 @@ impl Firing {
         self.site == *site && self.use_case == *use_case && self.subject == alert.subject()
     }
 
-    /// Whether the message is about this alert, from its start to its end.
+    /// Whether the message is about this firing of the alert.
     fn is_subject_of(&self, message: &Message) -> bool {
         self.since_ms == message.since_ms
             && self.subject == message.subject

@@ -35,7 +35,7 @@ struct State {
     unshared: Option<VecDeque<Unshared>>,
 }
 
-/// The name of a site and an id: another site's facts never match. That of a trace begins with [`TRACE`].
+/// A site's name and an id: another site's facts never match. The id of a trace begins with [`TRACE`].
 pub(crate) type MatchKey = (Box<str>, Box<str>);
 
 /// A fact that arrived here and that the others lack.

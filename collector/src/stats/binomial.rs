@@ -3,7 +3,7 @@
 use super::{Z_95, Z_97_5};
 
 /// Lower bound with 95 % confidence of the true share, given `count` of `all` observed. The Clopper–Pearson
-/// bound is exact: with few streams it allows for one failure by chance.
+/// bound is exact: among few streams, one failure may be chance.
 pub(crate) fn lower_bound(count: u64, all: u64) -> f64 {
     if count > MAX_EXACT {
         return wilson_bound(count, all);

@@ -94,7 +94,7 @@ pub(crate) struct KeptStream<'a> {
     pub(crate) received_ms: i64,
     /// By the targets that applied when it was counted.
     pub(crate) judgement: Judgement,
-    /// `None` if its tab sent no number. From files only if the query reads it.
+    /// `None` if its tab sent none, or if the query does not read it from files.
     pub(crate) visit: Option<VisitHash>,
 }
 

@@ -68,11 +68,11 @@ pub(super) struct UsedFeatures {
     pub(super) acts: u16,
     /// A bit for each of the numbers.
     pub(super) numbers: u16,
-    /// A dialect has its event types in the names of SSE events.
+    /// Some dialect has its event types in the names of SSE events.
     pub(super) typed_by_name: bool,
-    /// A dialect numbers its events by their ids.
+    /// Some dialect numbers its events by their ids.
     pub(super) numbered_events: bool,
-    /// A dialect marks the end by nothing but the end of the body.
+    /// Some dialect marks the end by nothing but the end of the body.
     pub(super) ends_by_closing: bool,
 }
 

@@ -29,7 +29,7 @@ export const BLINDLY_OFFLINE = 2;
 export function createOutbox() {
   /** Final reports that the collector has not acknowledged, the oldest first. */
   let waiting = [];
-  /** Those in the body whose answer is awaited, and how many reports that body has in all. */
+  /** The waiting reports in the body in flight, and the number of all reports in it. */
   let inFlight;
   let sent;
   /** Those that went blindly, and may not have arrived. */

@@ -168,7 +168,7 @@ test("batched chunks give the same report as single ones", () => {
   }
 });
 
-test("a described format is measured from its first byte", () => {
+test("a custom format is measured from its first byte", () => {
   const rows = recording("inferred_dify.jsonl");
   const formats = JSON.stringify([{ url: "/other", text: "no" }, { url: "/chat-messages", text: "answer if event=message", end: "event=message_end" }]);
   for (const at of [2, rows.length - 1]) {

@@ -20,6 +20,7 @@ export const GLOSSARY = {
   "token": "a token by the provider's own count, never estimated",
   "dialect": "the wire format of a stream, recognised from its content",
   "server timing": "times of the same stream as the server measured them, sent in the stream",
+  "end marker": "the event by which a dialect says that the response is complete",
   "outcome": "how a stream ended: exactly one word per stream",
   "defect": "a fault beside the outcome, such as a gap in event numbers",
   "eligible stream": "counts toward availability and integrity: all but aborted, abandoned and unobserved",

@@ -1812,7 +1812,7 @@ export interface TimeseriesPoint {
   with_usage?: number;
 }
 
-/** A stream that a client has already, if it has this revision. */
+/** A stream without its fields: a client that has this revision needs no newer one. */
 export interface UnchangedStream {
   id: string;
   /** Position in the page, from 0. */

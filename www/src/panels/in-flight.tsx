@@ -28,7 +28,7 @@ export function InFlight({ series }: { series: Timeseries }) {
 
 function caption({ points, step_ms: step, targets: { in_flight_cap: cap } }: Timeseries): string {
   const most = Math.max(0, ...points.map((point) => point.in_flight ?? 0));
-  const peak = `At most ${mean(most)} at a time on average over ${stepLabel(step)}.`;
+  const peak = `Highest mean over ${stepLabel(step)}: ${mean(most)} at a time.`;
   if (!isKnown(cap)) return peak;
   return `${peak} ${most > cap ? "Above" : "Within"} the cap of ${mean(cap)}.`;
 }

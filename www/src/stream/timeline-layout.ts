@@ -5,7 +5,7 @@ import { layersOf } from "./layers";
 
 export interface MomentRow {
   name: string;
-  /** Milliseconds since the request; `null` if it was not visible or did not happen. */
+  /** Milliseconds since the request; `null` if it could not be seen or did not happen. */
   at: number | null;
   /** Milliseconds since the previous known moment. */
   sincePrevious: number | null;

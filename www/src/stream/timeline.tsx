@@ -60,7 +60,7 @@ export function Timeline({ report }: { report: StreamReport }) {
               row={row}
               y={ROW * (index + 1)}
               plot={plot}
-              placeholder={report.open && row.kind === "stream" ? "not yet" : "not visible"}
+              placeholder={report.open && row.kind === "stream" ? "not yet" : "no time"}
             />
           ))}
           <Arrivals steps={layout.arrivals} bottom={first - 4} plot={plot} />
@@ -71,7 +71,7 @@ export function Timeline({ report }: { report: StreamReport }) {
       </div>
       <PageLifecycleNotes report={report} />
       {layout.moments.some((row) => row.at === null) && (
-        <p class="note">Not visible: it did not happen, or the browser hides it from the page.</p>
+        <p class="note">No time: it did not happen, or the browser hides it from the page.</p>
       )}
     </section>
   );
@@ -251,7 +251,7 @@ function Durations({ group, plot, top }: { group: Group; plot: Plot; top: number
 }
 
 function timelineText({ moments, arrivals, network, endDelay, marks, server }: TimelineLayout): string {
-  const parts = moments.map(({ name, at }) => `${name} ${at === null ? "not visible" : exactDuration(at)}`);
+  const parts = moments.map(({ name, at }) => `${name} ${at === null ? "no time" : exactDuration(at)}`);
   const durations = (side: string, rows: DurationRow[]) =>
     rows.map(({ name, ms }) => `${side} ${name} ${exactDuration(ms)}`);
   const after = endDelay ? durations("page", [endDelay]) : [];

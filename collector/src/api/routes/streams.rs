@@ -90,7 +90,7 @@ pub(crate) struct StreamPage {
     next: Option<String>,
 }
 
-/// A stream that a client has already, if it has this revision.
+/// A stream without its fields: a client that has this revision needs no newer one.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "UnchangedStream")]
 struct Unchanged {

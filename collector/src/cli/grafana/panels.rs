@@ -64,7 +64,7 @@ fn endings() -> Vec<Panel> {
     ]
 }
 
-/// Latency and errors beside the hour before. A rise of both has another cause than a rise of latency alone.
+/// Latency and errors against an hour ago. A rise of both has another cause than a rise of latency alone.
 fn correlation() -> Panel {
     let over =
         |name: &str, more: &str, before: &str| format!("sum(rate({name}{{{CHOSEN}{more}}}[15m]{before}))");

@@ -10,7 +10,7 @@ use super::figures::{
 pub(super) fn write(summary: &Value, answer: &mut Answer) {
     answer.line(range(summary));
     let (streams, open) = (summary["streams"].as_u64(), summary["open"].as_u64());
-    answer.line(format!("Streams that ended: {}. Open now: {}.", or_absent(streams), or_absent(open)));
+    answer.line(format!("Streams ended: {}. In flight now: {}.", or_absent(streams), or_absent(open)));
     if streams.is_some_and(|streams| streams < FEW) {
         answer.line("These are few streams: a figure of them can be chance.");
     }

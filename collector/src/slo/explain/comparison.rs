@@ -57,7 +57,7 @@ impl<'a> Comparison<'a> {
         vec![Period { streams: within, incident: Some(incident) }, Period { streams: apart, incident: None }]
     }
 
-    /// The figures of the best values of a search in a period, whose `explained` streams were left out.
+    /// The figures in `period` of the values that a search without the `explained` streams found best.
     pub(super) fn finding(&self, best: &Best<'_>, period: &Period, explained: &BitSet) -> Finding {
         let rest = period.streams.without(explained);
         let is_same = |candidate: &&Candidate| {

@@ -149,7 +149,7 @@ function Values({ dimension, names, onToggle }: ValuesProps) {
           onInput={({ currentTarget }) => setSearch(currentTarget.value)}
         />
       )}
-      {shown.length === 0 && <p class="nothing">No value of a stream in this time range.</p>}
+      {shown.length === 0 && <p class="nothing">No matching value in this time range.</p>}
       <ul class="filter-values">
         {shown.map(({ value, streams }) => (
           <li key={value}>
