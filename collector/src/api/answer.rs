@@ -4,6 +4,7 @@ pub(crate) mod around_p95;
 pub(crate) mod attacks;
 pub(crate) mod csv;
 pub(crate) mod difference;
+pub(crate) mod groups;
 pub(crate) mod in_flight;
 pub(crate) mod kept_streams;
 pub(crate) mod percentiles;

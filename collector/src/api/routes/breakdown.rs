@@ -3,18 +3,18 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use axum::extract::State;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::aggregate::dimension::{Dimension, OTHER};
+use crate::aggregate::dimension::Dimension;
 use crate::aggregate::metric::Metric;
 use crate::aggregate::stream_dimension::KIND;
 use crate::aggregate::window_stats::{Sum, WindowStats};
 use crate::api::answer::csv::{self, Cell, Table};
+use crate::api::answer::groups::Groups;
 use crate::api::answer::percentiles::{Percentiles, relative_error};
 use crate::api::answer::ratio::{Ratio, share};
 use crate::api::answer::targets_in_view::{TargetsInView, TargetsOf, by_use_case};
@@ -26,9 +26,7 @@ use crate::api::state::ApiState;
 use crate::http::error::ApiError;
 use crate::stats::binomial;
 use crate::store::backend::Backend;
-use crate::store::error::StoreError;
 use crate::store::filter::Filter;
-use crate::store::query::{KeptStream, WindowsQuery};
 
 /// Statistics by value of a dimension.
 #[derive(Serialize, JsonSchema)]
@@ -117,7 +115,7 @@ pub(crate) async fn breakdown(
         let metrics = metric.with_censored();
         let groups_of = |store: &Backend<'_>, range: Range| {
             let asked = range.windows(&filter, None, &metrics);
-            grouped(store, &asked, grouping)
+            Groups::read(store, &asked, grouping)
         };
         let earlier = |store: &Backend<'_>| {
             compare_to.map(|period| groups_of(store, range.earlier(period))).transpose()
@@ -137,7 +135,7 @@ pub(crate) async fn breakdown(
     };
     let range = range.with_kept_since(&state, needs_streams).await?;
     let targets = TargetsInView::of(&state, &asked, &by_use_case);
-    let mut groups = now.rows(earlier.as_ref(), metric);
+    let mut groups = rows(&now, earlier.as_ref(), metric);
     let omitted = groups.len().saturating_sub(limit);
     groups.truncate(limit);
     if by.name() == Dimension::UseCase.name() && and_by.is_none() {
@@ -161,114 +159,37 @@ pub(crate) async fn breakdown(
     ))
 }
 
-/// A value of the first dimension, and one of the second.
-type Values = (String, Option<String>);
-
-/// Statistics by the values of one or two dimensions.
-struct Groups {
-    by_values: BTreeMap<Values, WindowStats>,
-    /// Counts of all streams, if one may be in several groups. Otherwise they are the sum of the groups.
-    all: Option<WindowStats>,
-}
-
-fn grouped(
-    store: &Backend<'_>,
-    asked: &WindowsQuery<'_>,
-    grouping @ Grouping { by, and_by }: Grouping,
-) -> Result<Groups, StoreError> {
-    let mut all = grouping.overlaps().then(WindowStats::default);
-    let by_values = match (by, and_by) {
-        (GroupBy::Windows(by), None) => {
-            let groups = store.stats_by(asked, by)?.into_iter();
-            groups.map(|(value, stats)| ((value, None), stats)).collect()
-        }
-        (GroupBy::Windows(by), Some(GroupBy::Windows(and_by))) => {
-            let groups = store.grouped_stats(asked, [by, and_by])?.into_iter();
-            groups.map(|([value, and_value], stats)| ((value, Some(and_value)), stats)).collect()
-        }
-        _ => {
-            let reads = [by.reads(), and_by.map_or(&[], GroupBy::reads)].concat();
-            store.kept_in_groups(asked, &reads, |stream, groups| {
-                if let Some(all) = &mut all {
-                    stream.add_to(all, &[]);
-                }
-                let mut is_in_other = false;
-                for values in values_of(stream, grouping) {
-                    // Pages choose some of the values.
-                    let is_counted = groups.len() < MOST_VALUES || groups.contains_key(&values);
-                    if is_counted {
-                        stream.add_to(groups.entry(values).or_default(), asked.metrics);
-                    } else if !std::mem::replace(&mut is_in_other, true) {
-                        let other = (OTHER.to_owned(), and_by.map(|_| OTHER.to_owned()));
-                        stream.add_to(groups.entry(other).or_default(), asked.metrics);
-                    }
-                }
-            })?
-        }
-    };
-    Ok(Groups { by_values, all })
-}
-
-/// The groups of a stream.
-fn values_of<'a>(
-    stream: &KeptStream<'a>,
-    Grouping { by, and_by }: Grouping,
-) -> impl Iterator<Item = Values> + use<'a> {
-    let stream = *stream;
-    by.values(&stream).flat_map(move |value| {
-        let (one, pairs) = match and_by {
-            None => (Some((value.to_owned(), None)), None),
-            Some(and_by) => {
-                let with = move |and_value: &str| (value.to_owned(), Some(and_value.to_owned()));
-                (None, Some(and_by.values(&stream).map(with)))
+/// The groups as rows of the answer, most streams first.
+fn rows(all: &Groups, earlier: Option<&Groups>, which: Metric) -> Vec<Group> {
+    let (streams, eligible) = (all.total(WindowStats::streams), all.total(WindowStats::eligible));
+    let bad = eligible - all.total(|stats| stats.sum(Sum::WithinSlo));
+    let nothing = WindowStats::default();
+    let mut groups: Vec<_> = all
+        .with_streams()
+        .map(|(value, stats)| {
+            let missed = stats.eligible() - stats.sum(Sum::WithinSlo);
+            let traffic = share(stats.eligible(), eligible);
+            let beyond_traffic = |bad_share: Option<f64>| bad_share.zip(traffic).map(|(bad, all)| bad - all);
+            let lower_bound = (bad > 0).then(|| binomial::lower_bound(missed, bad));
+            Group {
+                value: value.0.clone(),
+                and_value: value.1.clone(),
+                streams: stats.streams(),
+                share: share(stats.streams(), streams).unwrap_or_default(),
+                percentiles: Percentiles::of(stats, which),
+                integrity: Ratio::of(stats.sum(Sum::Intact), stats.eligible()),
+                goodput: Ratio::of(stats.sum(Sum::WithinSlo), stats.eligible()),
+                errors: stats.errors(),
+                excess_share: beyond_traffic(share(missed, bad)),
+                excess_share_ci_lower: beyond_traffic(lower_bound),
+                targets: None,
+                earlier: earlier
+                    .map(|earlier| Earlier::of(earlier.by_values.get(value).unwrap_or(&nothing), which)),
             }
-        };
-        one.into_iter().chain(pairs.into_iter().flatten())
-    })
-}
-
-/// Most groups of single streams; further ones are `other`.
-const MOST_VALUES: usize = 500;
-
-impl Groups {
-    fn rows(&self, earlier: Option<&Self>, which: Metric) -> Vec<Group> {
-        let total = |of: fn(&WindowStats) -> u64| {
-            self.all.as_ref().map_or_else(|| self.by_values.values().map(of).sum::<u64>(), of)
-        };
-        let (streams, eligible) = (total(WindowStats::streams), total(WindowStats::eligible));
-        let bad = eligible - total(|stats| stats.sum(Sum::WithinSlo));
-        let nothing = WindowStats::default();
-        let mut groups: Vec<_> = self
-            .by_values
-            .iter()
-            // A window without streams remains if a later revision moved its stream to another series.
-            .filter(|(_, stats)| stats.streams() > 0)
-            .map(|(value, stats)| {
-                let missed = stats.eligible() - stats.sum(Sum::WithinSlo);
-                let traffic = share(stats.eligible(), eligible);
-                let beyond_traffic =
-                    |bad_share: Option<f64>| bad_share.zip(traffic).map(|(bad, all)| bad - all);
-                let lower_bound = (bad > 0).then(|| binomial::lower_bound(missed, bad));
-                Group {
-                    value: value.0.clone(),
-                    and_value: value.1.clone(),
-                    streams: stats.streams(),
-                    share: share(stats.streams(), streams).unwrap_or_default(),
-                    percentiles: Percentiles::of(stats, which),
-                    integrity: Ratio::of(stats.sum(Sum::Intact), stats.eligible()),
-                    goodput: Ratio::of(stats.sum(Sum::WithinSlo), stats.eligible()),
-                    errors: stats.errors(),
-                    excess_share: beyond_traffic(share(missed, bad)),
-                    excess_share_ci_lower: beyond_traffic(lower_bound),
-                    targets: None,
-                    earlier: earlier
-                        .map(|earlier| Earlier::of(earlier.by_values.get(value).unwrap_or(&nothing), which)),
-                }
-            })
-            .collect();
-        groups.sort_by_key(|group| Reverse(group.streams));
-        groups
-    }
+        })
+        .collect();
+    groups.sort_by_key(|group| Reverse(group.streams));
+    groups
 }
 
 impl Earlier {
