@@ -147,6 +147,7 @@ async fn clickhouse_queries_of_one_request_run_in_parallel() {
         ("/v1/histogram?compare_to=previous", 3),
         ("/v1/breakdown?compare_to=previous", 3),
         ("/v1/heatmap", 2),
+        ("/v1/phases?by=country", 2),
         ("/v1/integrity", 2),
     ] {
         let collector = in_cluster(clickhouse(at_once));

@@ -20,7 +20,7 @@ pub(crate) fn import(data: &Path, lines: &[Value]) -> Output {
     command.arg("import").arg(&file).arg("--data").arg(data).stdin(Stdio::null()).output().unwrap()
 }
 
-fn started(data: &Path) -> TestCollector {
+pub(crate) fn started(data: &Path) -> TestCollector {
     TestCollector::with(|config| *config = Config { data: data.into(), ..config.clone() })
 }
 

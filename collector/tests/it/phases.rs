@@ -1,9 +1,11 @@
 //! The phases of the wait over many streams.
 
 use beacon::{NetworkTiming, ServerStart, ServerTiming, StreamReport};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::harness::{TestCollector, close_to, stream};
+use crate::import::{import, line, now_ms, started};
 
 /// A wait of one second of which the page tells the connection and the server its queue, both growing with `id`.
 fn told(id: u128) -> StreamReport {
@@ -89,4 +91,108 @@ async fn the_largest_part_of_the_slow_waits_is_a_sentence() {
     }
     let few = collector.json("/v1/phases?model=none").await;
     assert_eq!(few["around_p95"], Value::Null);
+}
+
+/// A wait of one second: the queue, prefill to 700 ms, 300 ms of network.
+fn queued(id: u128, queue_ms: f64) -> StreamReport {
+    let server = ServerTiming {
+        source: "vllm".into(),
+        starts_from: Some(ServerStart::Arrival),
+        queue_ms: Some(queue_ms),
+        ttft_ms: Some(700.0),
+        ..ServerTiming::default()
+    };
+    StreamReport { server: Some(server), ..stream(id, 1_000.0) }
+}
+
+/// A past quarter of an hour in three steps. The first has three streams that tell their phases and one that does not, the
+/// second has none, the third one that does not tell them.
+fn quarter_hour(data: &TempDir) -> (TestCollector, String) {
+    let from_ms = (now_ms() / STEP_MS - 6) * STEP_MS;
+    let third_ms = from_ms + 2 * STEP_MS;
+    let lines = [
+        line(&queued(1, 100.0), from_ms, "CH"),
+        line(&queued(2, 200.0), from_ms + 60_000, "CH"),
+        line(&queued(3, 600.0), from_ms + 240_000, "DE"),
+        line(&stream(4, 2_000.0), from_ms + 240_000, "DE"),
+        line(&stream(5, 500.0), third_ms, "FR"),
+    ];
+    let folder = data.path().join("data");
+    assert!(import(&folder, &lines).status.success());
+    (started(&folder), format!("from={from_ms}&to={}", from_ms + 3 * STEP_MS))
+}
+
+const STEP_MS: i64 = 300_000;
+
+/// Names and means of the parts of a split, after the mean wait.
+fn means(split: &Value) -> Value {
+    let parts = split["mean"]["parts"].as_array().unwrap();
+    let parts: Vec<_> = parts.iter().map(|part| json!([part["phase"], part["mean_ms"]])).collect();
+    json!([split["mean"]["ttft_mean_ms"], parts])
+}
+
+#[tokio::test]
+async fn each_step_has_its_own_phases() {
+    let data = TempDir::new().unwrap();
+    let (collector, range) = quarter_hour(&data);
+    let answer = collector.json(&format!("/v1/phases?{range}&step=300")).await;
+    assert_eq!((&answer["step_ms"], &answer["streams"]), (&json!(STEP_MS), &json!(5)));
+    let [first, second, third] = &answer["points"].as_array().unwrap()[..] else { panic!("{answer:#}") };
+    assert_eq!((&first["streams"], &first["ttft"]["n"]), (&json!(4), &json!(4)));
+    let told = first["phases"].as_array().unwrap().iter();
+    let told: Vec<_> = told.map(|phase| (phase["phase"].as_str().unwrap(), &phase["n"])).collect();
+    let (four, three) = (json!(4), json!(3));
+    let expected = [("server_queue", &three), ("prefill", &three), ("network", &three), ("reasoning", &four)];
+    assert_eq!(told, expected);
+    for (name, p50_ms, p95_ms) in
+        [("server_queue", 200.0, 600.0), ("prefill", 500.0, 600.0), ("network", 300.0, 300.0)]
+    {
+        let found = phase(first, name);
+        assert!(close_to(&found["p50_ms"], p50_ms) && close_to(&found["p95_ms"], p95_ms), "{found}");
+    }
+    // The sums are 900, 1200 and 900 ms over four streams, and one of 2000 ms tells nothing.
+    let parts =
+        json!([["server_queue", 225.0], ["prefill", 300.0], ["network", 225.0], ["not_reported", 500.0]]);
+    assert_eq!(means(first), json!([1_250.0, parts]));
+    assert_eq!(
+        (&second["streams"], &second["phases"], &second["mean"]),
+        (&json!(0), &json!([]), &Value::Null)
+    );
+    assert_eq!(means(third), json!([500.0, [["not_reported", 500.0]]]));
+    assert_eq!(means(&answer)[0], json!(1_100.0));
+}
+
+#[tokio::test]
+async fn each_value_of_a_dimension_has_its_own_phases() {
+    let data = TempDir::new().unwrap();
+    let (collector, range) = quarter_hour(&data);
+    // From windows, and from single streams.
+    for filter in ["", "&visibility=!hidden"] {
+        let answer = collector.json(&format!("/v1/phases?{range}&by=country&limit=2{filter}")).await;
+        assert_eq!((&answer["by"], &answer["omitted"]), (&json!("country"), &json!(1)), "{answer:#}");
+        let [swiss, german] = &answer["groups"].as_array().unwrap()[..] else { panic!("{answer:#}") };
+        assert_eq!((&swiss["value"], &german["value"]), (&json!("CH"), &json!("DE")));
+        let parts = json!([["server_queue", 150.0], ["prefill", 550.0], ["network", 300.0]]);
+        assert_eq!(means(swiss), json!([1_000.0, parts]));
+        let parts = json!([
+            ["server_queue", 300.0],
+            ["prefill", 50.0],
+            ["network", 150.0],
+            ["not_reported", 1_000.0]
+        ]);
+        assert_eq!(means(german), json!([1_500.0, parts]));
+        let queue = phase(german, "server_queue");
+        assert_eq!((&queue["n"], &german["ttft"]["n"]), (&json!(1), &json!(2)));
+        assert!(close_to(&queue["p95_ms"], 600.0), "{queue}");
+    }
+    let csv = collector.get(&format!("/v1/phases?{range}&by=country&format=csv")).await.body;
+    assert!(
+        csv.starts_with("country,phase,n,p50_ms,p90_ms,p95_ms,p99_ms\r\n\"CH\",\"server_queue\",2,"),
+        "{csv}"
+    );
+    let csv = collector.get(&format!("/v1/phases?{range}&step=300&format=csv")).await.body;
+    assert!(csv.starts_with("timestamp_ms,phase,n,"), "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 4 + 1, "{csv}");
+    let both = collector.get("/v1/phases?step=300&by=country").await.refused(400, "bad_query");
+    assert_eq!(both, "give either `step` or `by`");
 }

@@ -107,6 +107,8 @@ async fn streams_give_the_same_answers_as_windows() {
         "/v1/integrity?step=60",
         "/v1/abandonment?metric=ttfv",
         "/v1/phases?range=1h",
+        "/v1/phases?step=60",
+        "/v1/phases?by=country",
         "/v1/breakdown?by=model&metric=overhead",
         "/v1/breakdown?by=browser&metric=inter_chunk_latency",
         "/v1/explain?of=slow",

@@ -898,6 +898,13 @@ export interface MeanProbeOverhead {
   us_per_chunk?: number | null;
 }
 
+/** Mean parts of the wait for the first token, over all streams with one: they add up to it. */
+export interface MeanWait {
+  /** In the order of the wait, without parts of length 0. */
+  parts: MeanPart[];
+  ttft_mean_ms: number;
+}
+
 export interface Memory {
   /** `memory_bytes` of the configuration, or what the system allows. */
   budget_bytes: number;
@@ -941,6 +948,27 @@ export interface NewMarker {
 /** A property that a share of streams must have. */
 export type Objective = "availability" | "integrity" | "speed" | "pace";
 
+/** Percentiles of a distribution. They are absent if `n` is 0. */
+export interface Percentiles {
+  /**
+   * 95 % confidence intervals. Present if `n` is from 1 to 499, except for `inter_chunk_latency`, whose values within a
+   * stream are not independent.
+   */
+  intervals?: Intervals | null;
+  /** Percentiles with censored waits. Present for `ttft` and `ttfv`. */
+  km_adjusted?: KmAdjusted | null;
+  /** Number of values. */
+  n: number;
+  p10_output_tokens_per_second?: number | null;
+  p1_output_tokens_per_second?: number | null;
+  p50_ms?: number | null;
+  p50_output_tokens_per_second?: number | null;
+  p5_output_tokens_per_second?: number | null;
+  p90_ms?: number | null;
+  p95_ms?: number | null;
+  p99_ms?: number | null;
+}
+
 /** One phase, over the streams that tell it. */
 export interface Phase {
   /**
@@ -978,23 +1006,62 @@ export type PhaseName =
   | "paint"
   | "not_reported";
 
-/** Phases of the wait, over many streams. Their percentiles do not add up to those of the wait. */
+/** Phases of the wait, over many streams. Their percentiles do not add up to those of the wait, their means do. */
 export interface Phases {
+  /** The second dimension. Absent if the query groups by one. */
+  and_by?: string | null;
   /** Absent with too few streams around the p95. */
   around_p95?: AroundP95 | null;
+  by?: string | null;
   from: number;
+  /**
+   * Present with `by`, most streams first. If only single streams have the dimension, `kept_since_ms` is about these
+   * groups.
+   */
+  groups?: PhasesGroup[] | null;
   /**
    * Present only if the query reads single streams, and if the answer lacks some of the range: streams that ended
    * before this time are not all counted.
    */
   kept_since_ms?: number | null;
+  /** Absent without a first token. */
+  mean?: MeanWait | null;
+  /** Number of values with streams that `groups` leaves out. */
+  omitted?: number | null;
   /** In the order of the wait. A phase that no stream tells has `n` 0. */
   phases: Phase[];
+  /** Present with `step`. */
+  points?: PhasesPoint[] | null;
   relative_error: number;
+  step_ms?: number | null;
   streams: number;
   to: number;
   /** The wait for the first token of any kind, which the phases before `reasoning` are parts of. */
   ttft: Quantiles;
+}
+
+/** The streams with one value, or with one value of each dimension. */
+export interface PhasesGroup {
+  /** Value of the second dimension. */
+  and_value?: string | null;
+  /** Absent without a first token. */
+  mean?: MeanWait | null;
+  /** In the order of the wait, without those that no stream tells. */
+  phases: Phase[];
+  streams: number;
+  ttft: Percentiles;
+  value: string;
+}
+
+/** One step of the range. It has its time alone if not all its streams are kept. */
+export interface PhasesPoint {
+  /** Absent without a first token. */
+  mean?: MeanWait | null;
+  /** In the order of the wait, without those that no stream tells. */
+  phases?: Phase[];
+  streams?: number;
+  timestamp_ms: number;
+  ttft?: Percentiles;
 }
 
 /** Figures of the comparison period. */

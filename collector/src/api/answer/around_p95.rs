@@ -31,9 +31,9 @@ pub(crate) struct AroundP95 {
 
 /// Mean of a part over all these streams. What a stream does not tell is in its `not_reported`.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
-struct MeanPart {
-    phase: PhaseName,
-    mean_ms: f64,
+pub(crate) struct MeanPart {
+    pub(crate) phase: PhaseName,
+    pub(crate) mean_ms: f64,
 }
 
 /// The streams so far.

@@ -368,28 +368,51 @@ impl Grouping {
 
 impl FromQuery for Grouping {
     fn openapi() -> Vec<Value> {
-        let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
-        let attribute = json!({ "type": "string", "pattern": "^attribute\\.[a-z][a-z0-9_]{0,31}$" });
-        let items = json!({ "anyOf": [{ "type": "string", "enum": names }, attribute] });
-        let list = json!({ "type": "array", "items": items, "maxItems": 2, "default": [DEFAULT_BY] });
-        vec![parameter(BY, "Dimension to group by, or two.", &list)]
+        let mut list = dimensions();
+        list["default"] = json!([DEFAULT_BY]);
+        vec![parameter(BY, BY_ABOUT, &list)]
     }
 
     fn read(given: &mut Given) -> Result<Self, ApiError> {
-        let of_name = |name: &String| {
-            let found = GroupBy::all().find(|by| by.name() == *name);
-            let attribute = || AttributeKey::of_dimension(name).map(GroupBy::Attribute);
-            found.or_else(attribute).ok_or_else(|| {
-                let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
-                bad(format!("`{BY}` must be one of {}, or attribute.KEY", names.join(", ")))
-            })
-        };
+        Option::read(given)?.map_or_else(|| grouped_by(&[DEFAULT_BY.to_owned()]), Ok)
+    }
+}
+
+/// `None` without `by`.
+impl FromQuery for Option<Grouping> {
+    fn openapi() -> Vec<Value> {
+        vec![parameter(BY, BY_ABOUT, &dimensions())]
+    }
+
+    fn read(given: &mut Given) -> Result<Self, ApiError> {
         match &given.texts(BY)[..] {
-            [] => Ok(Self { by: of_name(&DEFAULT_BY.to_owned())?, and_by: None }),
-            [by] => Ok(Self { by: of_name(by)?, and_by: None }),
-            [by, and_by] if by != and_by => Ok(Self { by: of_name(by)?, and_by: Some(of_name(and_by)?) }),
-            _ => Err(bad(format!("`{BY}` may be given twice, with different dimensions"))),
+            [] => Ok(None),
+            names => grouped_by(names).map(Some),
         }
+    }
+}
+
+/// One or two dimensions.
+fn dimensions() -> Value {
+    let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
+    let attribute = json!({ "type": "string", "pattern": "^attribute\\.[a-z][a-z0-9_]{0,31}$" });
+    let items = json!({ "anyOf": [{ "type": "string", "enum": names }, attribute] });
+    json!({ "type": "array", "items": items, "maxItems": 2 })
+}
+
+fn grouped_by(names: &[String]) -> Result<Grouping, ApiError> {
+    let of_name = |name: &String| {
+        let found = GroupBy::all().find(|by| by.name() == *name);
+        let attribute = || AttributeKey::of_dimension(name).map(GroupBy::Attribute);
+        found.or_else(attribute).ok_or_else(|| {
+            let names: Vec<_> = GroupBy::all().map(GroupBy::name).collect();
+            bad(format!("`{BY}` must be one of {}, or attribute.KEY", names.join(", ")))
+        })
+    };
+    match names {
+        [by] => Ok(Grouping { by: of_name(by)?, and_by: None }),
+        [by, and_by] if by != and_by => Ok(Grouping { by: of_name(by)?, and_by: Some(of_name(and_by)?) }),
+        _ => Err(bad(format!("`{BY}` may be given twice, with different dimensions"))),
     }
 }
 
@@ -401,6 +424,7 @@ fn no_attribute(name: &str) -> ApiError {
 }
 
 const BY: &str = "by";
+const BY_ABOUT: &str = "Dimension to group by, or two.";
 const DEFAULT_BY: &str = "model";
 
 /// The period that a range is compared with.
