@@ -16,6 +16,7 @@ mod disk;
 mod endings;
 mod engines;
 mod explain;
+mod fact_order;
 mod harness;
 mod hostile;
 mod import;
