@@ -34,7 +34,7 @@ pub(crate) fn generate(root: &Path) -> Result<()> {
 pub(crate) fn test(root: &Path) -> Result<()> {
     let mut checks = Checks::default();
     let start = Instant::now();
-    tools::programs(&[tools::PROMETHEUS, tools::NGINX, tools::SYSTEMD, tools::FAKETIME])?;
+    tools::programs(&[tools::PROMETHEUS, tools::NGINX, tools::SYSTEMD, tools::FAKETIME, tools::CURL])?;
     tools::browser_programs()?;
     let (python, mcp_client) = std::thread::scope(|scope| {
         // To build takes the processor, to download the network.

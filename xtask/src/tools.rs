@@ -23,6 +23,8 @@ pub(crate) const FIREFOX: Program = Program { name: "firefox-esr", package: "fir
 pub(crate) const WEBKIT_DRIVER: Program = Program { name: "WebKitWebDriver", package: "webkit2gtk-driver" };
 /// A display for WebKit, which has no headless mode.
 pub(crate) const XVFB: Program = Program { name: "Xvfb", package: "xvfb" };
+/// A client that the middleware sends no comment.
+pub(crate) const CURL: Program = Program { name: "curl", package: "curl" };
 /// A clock of another day.
 pub(crate) const FAKETIME: Program = Program { name: "faketime", package: "faketime" };
 const PYTHON: Program = Program { name: "python3", package: "python3-venv" };

@@ -1,9 +1,12 @@
-// SDKs read the same with comments in their streams: `openai` as a caller, and the AI SDK on both sides.
+// Clients that are programs of their own: curl gets the app's own bytes, and SDKs read the same with comments in their
+// streams: `openai` as a caller, and the AI SDK on both sides.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 
 import { serve } from "@hono/node-server";
 import { DefaultChatTransport, streamText } from "ai";
@@ -66,6 +69,13 @@ for (const [name, ask] of [
     assert.deepEqual(commented.events, plain.events);
     assert.equal(plain.events.length, name === "chat" ? CHAT.length : RESPONSE.length);
     assert.deepEqual([commented.comments.length, plain.comments.length], [2, 0]);
+  });
+
+for (const [path, events] of Object.entries(BODIES))
+  test(`curl reads the bytes of the app from ${path}`, async () => {
+    const url = `http://127.0.0.1:${server.address().port}${path}`;
+    const { stdout } = await promisify(execFile)("curl", ["-fsSN", "--max-time", "30", "--data", "{}", url]);
+    assert.equal(stdout, events.join(""));
   });
 
 const TEXT = [

@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import socketserver
+import subprocess
 import threading
 from contextlib import contextmanager
 from typing import Any, Iterator, Mapping, NamedTuple
@@ -91,6 +92,12 @@ def fetch(url: str, headers: Mapping[str, str]) -> Answer:
             body, is_cut = error.partial, True
         names = [(name.lower(), value) for name, value in response.getheaders()]
         return Answer([it for it in names if it[0] != "date"], body, is_cut)
+
+
+def curl(url: str) -> bytes:
+    """The body as the program curl prints it."""
+    command = ["curl", "-fsSN", "--max-time", str(LONGEST_WAIT_SECONDS), "--data", "{}", url]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
 
 
 BROWSER = {"origin": "https://chat.example", "sec-fetch-site": "cross-site"}

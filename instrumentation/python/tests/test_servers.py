@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from flask import Flask
 from flask import Response as FlaskResponse
-from servers import BROWSER, CURL, LONGEST_WAIT_SECONDS, Answer, fetch, open_stream, serve_asgi, serve_wsgi
+from servers import BROWSER, CURL, LONGEST_WAIT_SECONDS, Answer, curl, fetch, open_stream, serve_asgi, serve_wsgi
 
 from llm_rum import Middleware, WsgiMiddleware
 
@@ -33,6 +33,7 @@ def compare(plain: str, wrapped: str) -> None:
     own = fetch(plain, BROWSER)
     assert own.comments == []
     assert fetch(wrapped, CURL) == fetch(plain, CURL)
+    assert curl(wrapped) == own.body
     check_comments(fetch(wrapped, BROWSER), own)
 
 

@@ -1,6 +1,7 @@
 //! A server on a port of its own, and a client that reads what TCP brings.
 
 use std::net::SocketAddr;
+use std::process::Command;
 
 use axum::Router;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,6 +30,16 @@ impl Server {
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         Client { stream, received: Vec::new() }
+    }
+
+    /// The body as the program curl prints it.
+    pub(crate) async fn curl(&self) -> String {
+        let url = format!("http://{}/chat", self.address);
+        let mut command = Command::new("curl");
+        command.args(["-fsSN", "--max-time", "30", "--request", "POST", &url]);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
     }
 }
 

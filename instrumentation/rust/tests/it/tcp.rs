@@ -94,6 +94,16 @@ async fn only_commented_bodies_lose_their_length() {
     assert!(commented.body.ends_with("}\n\ndata: A\n\n"), "{}", commented.body);
 }
 
+#[tokio::test]
+async fn curl_reads_the_bytes_of_the_app() {
+    let (app, chunks, _dropped) = by_hand();
+    let server = Server::start(app).await;
+    let events = ["id: 7\ndata: A\n\n", "data: B\n\n", "data: [DONE]\n\n"];
+    events.iter().for_each(|event| chunks.send(event).unwrap());
+    drop(chunks);
+    assert_eq!(server.curl().await, events.concat());
+}
+
 /// Data, then trailers.
 struct WithTrailers(Option<&'static str>, Option<HeaderMap>);
 
