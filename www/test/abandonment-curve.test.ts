@@ -97,14 +97,25 @@ describe("the output for users who had left", () => {
       unread_output: { ...counts, output_tokens: 2000, tokens_after_gone: 100, share: 0.05, ...more },
     });
 
+  const left = "9 users left before the end by the browser, 8 by the backend.";
+
   it("tells its share, and of how many users it is known", () => {
-    const all = "The backend generated 100 tokens, 5.0\u00a0% of all, for users who had left";
+    const all = `${left} It generated 100 tokens, 5.0\u00a0% of all, for users who had left`;
     expect(caption({})).toBe(`${all} (counted for 6 of 8 users).`);
     expect(caption({ client_gone_counted: 8 })).toBe(`${all}.`);
   });
 
+  it("names the sites with the largest shares if there are several", () => {
+    const of = (site: string, share: number | null) => ({ ...counts, site, share });
+    const sites = [of("chat", 0.04), of("docs", null), of("shop", 0.25)];
+    expect(caption({ sites })).toMatch(/\. By site: shop 25.0\u00a0%, chat 4\.0\u00a0%\.$/);
+    expect(caption({ sites: sites.slice(0, 2) })).not.toContain("By site");
+    const many = ["a", "b", "c", "d", "e", "f", "g"].map((site) => of(site, 0.1));
+    expect(caption({ sites: many })).toMatch(/ e 10.0\u00a0% and 2 more\.$/);
+  });
+
   it("says so if the backend counted none of it", () => {
-    const text = "The backend did not count what it generated after 8 users had left.";
+    const text = `${left} The backend did not count what it generated after that.`;
     expect(caption({ client_gone_counted: 0, share: null })).toBe(text);
   });
 

@@ -22,6 +22,7 @@ export type {
   StreamReport,
   Summary,
   TimeseriesPoint as SeriesPoint,
+  UnreadOutput,
   VerdictLevel,
 } from "./schemas";
 export type { Dimension } from "./dimensions";

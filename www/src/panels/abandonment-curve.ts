@@ -1,5 +1,5 @@
 /** Model of the abandonment curve: its reliable part, its SVG paths and its caption. */
-import type { Abandonment, AbandonmentPoint } from "../api/api-types";
+import type { Abandonment, AbandonmentPoint, UnreadOutput } from "../api/api-types";
 import type { WaitMetric } from "../api/metrics";
 import { count, duration, isKnown, percent, plural } from "../format";
 
@@ -29,14 +29,28 @@ export function abandonmentCaption(answer: Abandonment): string {
   return [gaveUp, alsoFailed, abandoned > 0 && curveCaption(answer)].filter(Boolean).join(" ");
 }
 
-/** What the backend generated for users who had left. Empty if no backend tells it. */
+/** What the backend generated for users who had left, in all and by site. Empty if no backend tells it. */
 export function unreadCaption({ unread_output: unread }: Abandonment): string {
   if (!unread || unread.client_gone === 0) return "";
-  const { share, tokens_after_gone: tokens, client_gone: gone, client_gone_counted: counted } = unread;
-  if (!isKnown(share)) return `The backend did not count what it generated after ${plural(gone, "user")} had left.`;
+  const { share, tokens_after_gone: tokens, client_gone: gone, client_gone_counted: counted, users_left } = unread;
+  const left = `${plural(users_left, "user")} left before the end by the browser, ${count(gone)} by the backend.`;
+  if (!isKnown(share)) return `${left} The backend did not count what it generated after that.`;
   const known = counted < gone ? ` (counted for ${count(counted)} of ${plural(gone, "user")})` : "";
-  return `The backend generated ${plural(tokens, "token")}, ${percent(share)} of all, for users who had left${known}.`;
+  const all = `It generated ${plural(tokens, "token")}, ${percent(share)} of all, for users who had left${known}.`;
+  return [left, all, sitesCaption(unread)].filter(Boolean).join(" ");
 }
+
+/** The sites with the largest shares, if there are several. */
+function sitesCaption({ sites }: UnreadOutput): string {
+  const shares = sites.flatMap(({ site, share }) => (isKnown(share) ? [{ site, share }] : []));
+  if (shares.length < 2) return "";
+  shares.sort((a, b) => b.share - a.share);
+  const named = shares.slice(0, MOST_SITES).map(({ site, share }) => `${site} ${percent(share)}`);
+  const rest = shares.length - named.length;
+  return `By site: ${named.join(", ")}${rest > 0 ? ` and ${count(rest)} more` : ""}.`;
+}
+
+const MOST_SITES = 5;
 
 function curveCaption(answer: Abandonment): string {
   const points = trustedPoints(answer);
