@@ -44,7 +44,8 @@ async fn every_figure_of_a_day_follows_from_its_reports() -> Result<()> {
     ensure!(files >= 3, "{files} files of streams are too few to test them");
     check_all(&collector, &reports, &["one", "two", "three"]).await?;
     let books = collector.get("/v1/accounting").await?;
-    ensure!(books["reports"]["received"] == sent && books["streams"]["counted"] == sent, "{books}");
+    ensure!(books["reports"]["received"] == sent && ended(&books) == Some(sent), "{books}");
+    ensure!(books["streams"]["apart"]["background"].as_u64() > Some(0), "{books}");
     collector.terminate().await?;
     Ok(())
 }
@@ -73,12 +74,25 @@ async fn all_received(collector: &Collector, sent: usize) -> Result<()> {
 async fn all_counted(collector: &Collector, sent: usize) -> Result<Vec<Value>> {
     eventually("all streams to be counted", || async {
         let books = collector.get("/v1/accounting").await.ok()?;
-        (books["streams"]["counted"].as_u64()? as usize >= sent).then_some(())
+        (ended(&books)? >= sent).then_some(())
     })
     .await?;
-    // The list has only the newest.
-    let reports = collector.text("/v1/streams.ndjson?range=30d").await?;
-    reports.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    // The list has only the newest, and an export streams of one kind.
+    let mut reports = Vec::new();
+    for kind in ["answer", "background"] {
+        let lines = collector.text(&format!("/v1/streams.ndjson?range=30d&stream_kind={kind}")).await?;
+        for line in lines.lines() {
+            reports.push(serde_json::from_str(line)?);
+        }
+    }
+    ensure!(reports.len() == sent, "{} of {sent} streams are exported", reports.len());
+    Ok(reports)
+}
+
+/// Streams that are counted, or kept apart from those.
+fn ended(books: &Value) -> Option<usize> {
+    let apart = books["streams"]["apart"].as_object()?.values().filter_map(Value::as_u64);
+    Some((books["streams"]["counted"].as_u64()? + apart.sum::<u64>()) as usize)
 }
 
 /// Most streams are in files.
@@ -98,18 +112,21 @@ minutes = 1
 name = "one"
 keys = ["one"]
 origins = ["loopback"]
+attributes = ["plan", "team"]
 use_case = "chat"
 
 [[sites]]
 name = "two"
 keys = ["two"]
 origins = ["loopback"]
+attributes = ["plan", "team"]
 use_case = "coding"
 
 [[sites]]
 name = "three"
 keys = ["three"]
 origins = ["loopback"]
+attributes = ["plan", "team"]
 use_case = "batch_rag"
 "#;
 

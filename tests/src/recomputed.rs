@@ -129,10 +129,18 @@ pub fn keeps_pace(report: &Value, targets: Targets) -> Option<bool> {
 pub fn label(report: &Value, dimension: &str) -> String {
     let said = match dimension {
         "model" => report["model"].as_str().or(report["response_model"].as_str()),
-        "release" | "route" | "browser" => report["page"][dimension].as_str(),
+        "release" | "route" | "browser" | "browser_version" | "os" | "device" | "connection"
+        | "visibility" => report["page"][dimension].as_str(),
+        "protocol" => report["page_lifecycle"]["protocol"].as_str(),
         "server_source" => report["server"]["source"].as_str(),
         "prompt_size" => report["input_tokens"].as_u64().map(prompt_size),
-        other => report[other].as_str(),
+        "cached" => cached(report),
+        "reasoning" => reasoning(report),
+        "stream_kind" => Some(kind(report)),
+        other => match other.strip_prefix("attribute.") {
+            Some(key) => report["attributes"][key].as_str(),
+            None => report[other].as_str(),
+        },
     };
     said.unwrap_or("unknown").to_owned()
 }
@@ -142,6 +150,36 @@ fn prompt_size(input_tokens: u64) -> &'static str {
     let classes = [(256, "up to 256"), (1_024, "257 to 1k"), (4_096, "1k to 4k"), (16_384, "4k to 16k")];
     let class = classes.into_iter().find(|(most, _)| input_tokens <= *most);
     class.map_or(if input_tokens <= 65_536 { "16k to 64k" } else { "above 64k" }, |(_, name)| name)
+}
+
+/// Classes of `docs/query-parameters.md`. Neither is known without both counts.
+fn cached(report: &Value) -> Option<&'static str> {
+    let (cached, input) = (report["cached_tokens"].as_u64()?, report["input_tokens"].as_u64()?);
+    let is_below = |hundredths: u64| 100 * cached < hundredths * input;
+    (input > 0).then_some(match () {
+        () if is_below(1) => "none",
+        () if is_below(80) => "partly",
+        () => "mostly",
+    })
+}
+
+/// Whether the model reasoned: tokens of it were counted, or text that is not visible came first.
+fn reasoning(report: &Value) -> Option<&'static str> {
+    let (any, visible) = (report["ttft_ms"].as_f64(), report["ttfv_ms"].as_f64());
+    if any.zip(visible).is_some_and(|(any, visible)| visible > any) {
+        return Some("yes");
+    }
+    report["reasoning_tokens"].as_u64().map(|tokens| if tokens > 0 { "yes" } else { "no" })
+}
+
+/// Kinds of `docs/metrics.md`.
+#[must_use]
+pub fn kind(report: &Value) -> &'static str {
+    match (report["background"].as_bool(), report["observed"].as_str()) {
+        (Some(true), _) => "background",
+        (_, Some("output")) => "output",
+        _ => "answer",
+    }
 }
 
 /// The values that a metric has in these reports, lowest first; those of gaps are the middles of their

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use tests::Collector;
 use tests::recomputed::{
-    METRICS, Reports, WaitEnd, Wrong, by_word, count, is_eligible, is_error, is_good, is_intact, label,
+    METRICS, Reports, WaitEnd, Wrong, by_word, count, is_eligible, is_error, is_good, is_intact, kind, label,
     left_by, outcome, overhead, percentiles, share, unit, values, waits,
 };
 
@@ -58,6 +58,9 @@ pub(super) async fn check_all(collector: &Collector, reports: &[Value], sites: &
             ["release", "browser"],
             ["use_case", "prompt_size"],
             ["defect", "outcome"],
+            ["os", "attribute.plan"],
+            ["cached", "reasoning"],
+            [KIND, "dialect"],
         ];
         for pair in pairs {
             check.breakdown(asked, &pair).await?;
@@ -92,14 +95,37 @@ fn of_single_streams(reports: &[Value]) -> Vec<Vec<(&'static str, String)>> {
         let (one, other) = (&known[at * 7 % known.len()], &known[(at * 11 + 5) % known.len()]);
         let excluded = (other.0, format!("!{}", other.1));
         if one.0 != other.0 {
-            filters.push(vec![one.clone(), if at % 2 == 0 { excluded } else { other.clone() }]);
+            // A question is about one kind.
+            let is_excluded = at % 2 == 0 && other.0 != KIND;
+            filters.push(vec![one.clone(), if is_excluded { excluded } else { other.clone() }]);
         }
     }
     filters
 }
 
-const STREAM_DIMENSIONS: [&str; 6] =
-    ["release", "route", "browser", "prompt_size", "finish_reason", "server_source"];
+/// Besides outcome and defect, all of single streams, and two attributes of the app.
+const STREAM_DIMENSIONS: [&str; 19] = [
+    "release",
+    "variant",
+    "route",
+    "browser",
+    "browser_version",
+    "os",
+    "device",
+    "connection",
+    "protocol",
+    "visibility",
+    "dialect",
+    "prompt_size",
+    "cached",
+    "reasoning",
+    KIND,
+    "finish_reason",
+    "server_source",
+    "attribute.plan",
+    "attribute.team",
+];
+const KIND: &str = "stream_kind";
 const COMBINATIONS: usize = 30;
 
 /// The values of a report: it may have several defects.
@@ -152,8 +178,15 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Those that the filter is about and that arrived in between.
+    /// Those that the filter is about and that arrived in between: answers, unless it names another kind.
     pub(super) fn within(&self, asked: &Asked<'_>, from: i64, to: i64) -> Reports<'a> {
+        let names_kind = asked.filter.iter().any(|(name, _)| *name == KIND);
+        let mut reports = self.of_every_kind(asked, from, to);
+        reports.retain(|report| names_kind || kind(report) == "answer");
+        reports
+    }
+
+    fn of_every_kind(&self, asked: &Asked<'_>, from: i64, to: i64) -> Reports<'a> {
         let arrived =
             |report: &&Value| (from..to).contains(&report["received_ms"].as_i64().unwrap_or_default());
         let is =
@@ -350,7 +383,10 @@ impl<'a> Check<'a> {
         let by: String = dimensions.iter().map(|dimension| format!("&by={dimension}")).collect();
         let path = format!("/v1/breakdown{}", asked.query(&format!("{by}&limit=500")));
         let answer = self.collector.get(&path).await?;
-        let reports = self.within(asked, asked.from, asked.to);
+        let reports = match dimensions.contains(&KIND) {
+            true => self.of_every_kind(asked, asked.from, asked.to),
+            false => self.within(asked, asked.from, asked.to),
+        };
         let bad = |reports: &[&Value]| count(reports, |report| is_eligible(report) && !is_good(report));
         let mut by_value = BTreeMap::<Vec<String>, Vec<&Value>>::new();
         for report in &reports {

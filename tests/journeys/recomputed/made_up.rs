@@ -27,6 +27,8 @@ impl MadeUp {
             ("provider", &["openai", "anthropic", "=odd,\"name\"", ""]),
             ("model", &["gpt-5", "claude-4", "qwen", "odd:name/1", ""]),
             ("response_model", &["gpt-5-2026", ""]),
+            ("variant", &["a", "b", ""]),
+            ("dialect", &["openai_chat", "anthropic", ""]),
         ] {
             let word = self.one(words);
             if !word.is_empty() {
@@ -43,6 +45,11 @@ impl MadeUp {
         let mut page = Map::new();
         for (field, words) in [
             ("browser", &["firefox", "chrome", "safari", ""][..]),
+            ("browser_version", &["firefox 153", "chrome 156", ""]),
+            ("os", &["windows", "android", "ios", ""]),
+            ("device", &["desktop", "mobile", ""]),
+            ("connection", &["4g", "slow-2g", "carrier pigeon", ""]),
+            ("visibility", &["visible", "hidden", "mixed", ""]),
             ("release", &["v41", "v42", "=1,\"2\"", ""]),
             ("route", &["/chat/:id", "/search", ""]),
         ] {
@@ -52,6 +59,19 @@ impl MadeUp {
             }
         }
         report["page"] = Value::Object(page);
+        let protocol = self.one(&["http/1.1", "h2", "h3", ""]);
+        if !protocol.is_empty() {
+            report["page_lifecycle"] = json!({ "protocol": protocol });
+        }
+        for (key, words) in [("plan", ["free", "pro", ""]), ("team", ["search", "", ""])] {
+            let word = self.one(&words);
+            if !word.is_empty() {
+                report["attributes"][key] = json!(word);
+            }
+        }
+        if self.below(12) == 0 {
+            report["background"] = json!(true);
+        }
         let finish_reason = self.one(&["stop", "length", ""]);
         if !finish_reason.is_empty() {
             report["finish_reason"] = json!(finish_reason);
@@ -86,6 +106,14 @@ impl MadeUp {
             if self.below(4) > 0 {
                 report[field] = json!(self.below(most));
             }
+        }
+        if let Some(input) = report["input_tokens"].as_u64().filter(|_| self.below(3) > 0) {
+            // Those on the edge of a class, too.
+            let parts = [0, input.div_ceil(100), input / 2, (4 * input).div_ceil(5), input];
+            report["cached_tokens"] = json!(self.one(&parts));
+        }
+        if self.below(3) == 0 {
+            report["reasoning_tokens"] = json!(self.below(3));
         }
         if self.below(2) == 0 {
             report["tpot_ms"] = json!(if self.below(9) == 0 { 80.0 } else { self.duration() / 9.0 });

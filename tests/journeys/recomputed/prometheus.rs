@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::Value;
-use tests::recomputed::{count, is_eligible, is_error, is_intact, label, unit, values};
+use tests::recomputed::{count, is_eligible, is_error, is_intact, kind, label, unit, values};
 
 use super::answers::Check;
 
@@ -14,7 +14,7 @@ impl Check<'_> {
         let text = self.collector.text("/metrics").await?;
         let lines: BTreeMap<_, _> = text.lines().filter_map(|line| line.rsplit_once(' ')).collect();
         let mut series = BTreeMap::<String, Vec<&Value>>::new();
-        for report in self.reports {
+        for report in self.reports.iter().filter(|report| kind(report) == "answer") {
             let of = |name: &str| label(report, name).replace('"', "\\\"");
             let labels =
                 ["model", "provider", "site", "use_case"].map(|name| format!("{name}=\"{}\"", of(name)));
