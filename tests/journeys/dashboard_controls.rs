@@ -12,6 +12,7 @@ use tests::{Browser, Collector, eventually, report};
 
 use super::dashboard::{shown, state, text};
 use super::planted_incident::import;
+use super::prometheus::engines;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dragging_over_a_chart_zooms_to_its_times() -> Result<()> {
@@ -42,6 +43,46 @@ async fn dragging_over_a_chart_zooms_to_its_times() -> Result<()> {
     browser.page.find(Locator::Css("[data-time-zone]")).await?.click().await?;
     shown(&browser, "[data-time-zone=utc]").await?;
     ensure!(text(&browser, "[data-times]").await?.contains("UTC"), "times are in UTC");
+    browser.close().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn charts_of_users_and_engines_share_one_cursor() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let config = data.path().join("llm-rum.toml");
+    let engine = format!("[[engines]]\nkind = 'vllm'\nurl = '{}/metrics'\n", engines().await?);
+    std::fs::write(&config, engine)?;
+    let collector = Collector::start_with(data.path(), &["--config", &config.display().to_string()]).await?;
+    post(&collector, (0..100).map(report).collect()).await?;
+    eventually("figures of the engine", || async {
+        let answer = collector.get("/v1/engines").await.ok()?;
+        (!answer["models"].as_array()?.is_empty()).then_some(())
+    })
+    .await?;
+    let browser = Browser::start().await?;
+    browser.page.goto(&collector.url).await?;
+    state(&browser, "ready").await?;
+    let charts = ["ttft", "engines", "engine-caches"];
+    for chart in charts {
+        shown(&browser, &format!("[data-chart={chart}] .u-over")).await?;
+    }
+    let mut minutes = Vec::new();
+    for (hovered, share) in [("ttft", 0.25), ("engines", 0.5), ("engine-caches", 0.75)] {
+        let [x, _, y] = places(&browser, &format!("[data-chart={hovered}] .u-over"), share).await?;
+        let mouse = MouseActions::new("mouse".to_owned());
+        browser.page.perform_actions(mouse.then(PointerAction::MoveTo { duration: None, x, y })).await?;
+        let minute = eventually("one minute in all charts", || async {
+            let mut read = Vec::new();
+            for chart in charts {
+                read.push(
+                    text(&browser, &format!("[data-chart={chart}] .tip:not([hidden]) strong")).await.ok()?,
+                );
+            }
+            let first = read.pop()?;
+            (read.iter().all(|minute| *minute == first) && !minutes.contains(&first)).then_some(first)
+        });
+        minutes.push(minute.await?);
+    }
     browser.close().await
 }
 
@@ -300,11 +341,7 @@ async fn post(collector: &Collector, reports: Vec<StreamReport>) -> Result<()> {
 
 /// Drags from a quarter to three quarters of the width of a chart.
 async fn drag_over_half(browser: &Browser, chart: &str) -> Result<()> {
-    let body = "const chart = document.querySelector(args[0]); chart.scrollIntoView({ block: 'center' });
-        const { x, y, width, height } = chart.getBoundingClientRect();
-        return [x + width * 0.25, x + width * 0.75, y + height / 2];";
-    let ends: Vec<f64> = serde_json::from_value(browser.run(body, vec![chart.into()]).await?)?;
-    let [from, to, y] = ends[..] else { anyhow::bail!("{chart} has no place") };
+    let [from, to, y] = places(browser, chart, 0.25).await?;
     let to_point = |x: f64| PointerAction::MoveTo { duration: None, x, y };
     let mouse = MouseActions::new("mouse".to_owned())
         .then(to_point(from))
@@ -313,6 +350,14 @@ async fn drag_over_half(browser: &Browser, chart: &str) -> Result<()> {
         .then(to_point(to))
         .then(PointerAction::Up { button: actions::MOUSE_BUTTON_LEFT });
     browser.page.perform_actions(mouse).await.context("the mouse does not move")
+}
+
+/// Two places at the same distance from the left and the right of a chart, a share of its width, and their height.
+async fn places(browser: &Browser, chart: &str, share: f64) -> Result<[f64; 3]> {
+    let body = "const chart = document.querySelector(args[0]); chart.scrollIntoView({ block: 'center' });
+        const { x, y, width, height } = chart.getBoundingClientRect();
+        return [x + width * args[1], x + width * (1 - args[1]), y + height / 2];";
+    Ok(serde_json::from_value(browser.run(body, vec![chart.into(), share.into()]).await?)?)
 }
 
 /// Length of the fixed times in the address. `None` without fixed times.

@@ -205,7 +205,7 @@ fn questions(dashboard: &Value) -> Vec<String> {
 }
 
 /// An address that answers scrapes like a vLLM, a SGLang and a llama.cpp whose counters rise.
-async fn engines() -> Result<String> {
+pub(super) async fn engines() -> Result<String> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let scrapes = std::sync::atomic::AtomicU64::new(0);
