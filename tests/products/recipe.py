@@ -8,7 +8,7 @@ import signal
 import subprocess
 import urllib.request
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from conftest import PROGRAM, free_port, is_listening, until
@@ -20,18 +20,21 @@ ROOT = Path(__file__).parents[2]
 class Recipe:
     """The text of a page, with free ports in the place of its own, and the folder in which it is run."""
 
-    def __init__(self, page: str, parent: Path, port: str) -> None:
-        self._collector_port, self._port = free_port(), free_port()
-        text = (ROOT / "docs" / page).read_text().replace("127.0.0.1:8787", f"127.0.0.1:{self._collector_port}")
-        self.text = text.replace(f"--port {port}", f"--port {self._port}")
+    def __init__(self, page: str, parent: Path, *ports: str) -> None:
+        self.text = (ROOT / "docs" / page).read_text()
+        self._ports = {port: free_port() for port in ("8787", *ports)}
+        for port, free in self._ports.items():
+            self.text = re.sub(rf"\b{port}\b", str(free), self.text)
         # Beside a clone of the repository, as the pages have it.
         (parent / "llm-rum").symlink_to(ROOT)
         self._folder = parent / "app"
         self._folder.mkdir()
 
-    def blocks(self, language: str) -> list[str]:
-        """The code in this language."""
-        return re.findall(rf"^```{language}\n(.*?)^```", self.text, re.DOTALL | re.MULTILINE)
+    def block(self, language: str, word: str = "") -> str:
+        """The only code in this language with this word in it."""
+        blocks = re.findall(rf"^```{language}\n(.*?)^```", self.text, re.DOTALL | re.MULTILINE)
+        [code] = [block for block in blocks if word in block]
+        return code
 
     def write(self, name: str, code: str) -> None:
         path = self._folder / name
@@ -40,14 +43,14 @@ class Recipe:
 
     def collector(self) -> AbstractContextManager[str]:
         """The collector of the page's first step."""
-        [config] = self.blocks("toml")
-        self.write("llm-rum.toml", config)
-        serve = self.blocks("sh")[0].replace("../llm-rum/target/release/llm-rum", shlex.quote(PROGRAM)).rstrip()
-        return running(f"{serve} --listen 127.0.0.1:{self._collector_port}", self._folder, self._collector_port, {})
+        self.write("llm-rum.toml", self.block("toml"))
+        serve = self.block("sh", "llm-rum serve").replace("../llm-rum/target/release/llm-rum", shlex.quote(PROGRAM))
+        listen = f"{serve.rstrip()} --listen 127.0.0.1:{self._ports['8787']}"
+        return running(listen, self._folder, self._ports["8787"], {})
 
-    def app(self, environment: dict[str, str]) -> AbstractContextManager[str]:
-        """The app of the page's second step, installed and started."""
-        return running(self.blocks("sh")[1], self._folder, self._port, environment)
+    def server(self, word: str, port: str, environment: dict[str, str]) -> AbstractContextManager[str]:
+        """A server of a later step, installed and started. The page starts it on this port."""
+        return running(self.block("sh", word), self._folder, self._ports[port], environment)
 
 
 @contextmanager
@@ -63,23 +66,24 @@ def running(command: str, folder: Path, port: int, environment: dict[str, str]) 
         until(listens, "server", PATIENCE_S)
         yield f"http://127.0.0.1:{port}"
     finally:
-        # The shell and what it started.
-        os.killpg(process.pid, signal.SIGTERM)
+        # The shell and what it started. If both have ended, `listens` says so.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
         process.wait()
 
 
-def ask_in_browser(url: str, chat: str, collector: str) -> tuple[str, dict]:
-    """Presses the page's button. Gives back the answer, once the response of this path is over, and its report, once the
-    collector has the timing of the layer `app`."""
+def ask_in_browser(url: str, chat: str, collector: str, layer: str = "app") -> tuple[str, dict]:
+    """Presses the page's button. Gives back the answer, once the response of this address is over, and its report, once
+    the collector has the timing of the layer."""
 
     def matched() -> dict | None:
         with urllib.request.urlopen(f"{collector}/v1/streams") as answer:
             streams = json.load(answer)["streams"]
-        return next((stream for stream in streams if "app" in stream.get("layers", {})), None)
+        return next((stream for stream in streams if layer in stream.get("layers", {})), None)
 
     with chromium() as page:
         page.open(url)
-        return page.run(ASK, chat), until(matched, "stream with the layer app")
+        return page.run(ASK, chat), until(matched, f"stream with the layer {layer}")
 
 
 # Packages are installed and built first.

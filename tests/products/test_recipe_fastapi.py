@@ -8,8 +8,7 @@ from recipe import ROOT, Recipe, ask_in_browser
 
 def test_the_page_runs_from_its_own_text(tmp_path: Path, upstream: UpstreamServer) -> None:
     recipe = Recipe("server-timing-fastapi.md", tmp_path, "8000")
-    [main] = recipe.blocks("python")
-    recipe.write("main.py", main)
+    recipe.write("main.py", recipe.block("python"))
     environment = {
         "OPENAI_API_KEY": "none",
         "OPENAI_BASE_URL": upstream.url,
@@ -17,7 +16,7 @@ def test_the_page_runs_from_its_own_text(tmp_path: Path, upstream: UpstreamServe
         "PIP_CONSTRAINT": str(ROOT / "instrumentation/python/requirements-test.txt"),
         "PIP_QUIET": "1",
     }
-    with recipe.collector() as collector, recipe.app(environment) as url:
+    with recipe.collector() as collector, recipe.server("uvicorn", "8000", environment) as url:
         text, report = ask_in_browser(url, "/chat", collector)
     assert text == "PLANTED-7f3a and more"
     timing = report["layers"]["app"]

@@ -21,7 +21,7 @@ def test_the_page_runs_from_its_own_text(tmp_path: Path, upstream: UpstreamServe
         "npm_config_before": TRIED_ON,
         "npm_config_loglevel": "error",
     }
-    with recipe.collector() as collector, recipe.app(environment) as url:
+    with recipe.collector() as collector, recipe.server("next start", "3000", environment) as url:
         text, report = ask_in_browser(url, "/api/chat", collector)
     assert text == "PLANTED-7f3a and more"
     timing = report["layers"]["app"]

@@ -104,6 +104,12 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
         ("NiceGUI", "test_nicegui.py", tools::product_packages(root, "nicegui")?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
         ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
+        ("LiteLLM from its page", "test_recipe_litellm.py", tools::product_packages(root, "litellm")?),
+        (
+            "OpenTelemetry from its page",
+            "test_recipe_opentelemetry.py",
+            tools::product_packages(root, "opentelemetry")?,
+        ),
         ("Next.js from its page", "test_recipe_nextjs.py", tools::middleware_packages(root)?),
     ];
     let mut checks = Checks::default();
