@@ -221,12 +221,16 @@ pub struct Ingest {
     /// Most connections of one client network; further ones are closed. Default 256.
     pub network_connections: usize,
     /// Rate limit for the reports of one client network: the first 24 bits of an IPv4 address, the first 48
-    /// of an IPv6 address. Default 500 per second. Requests from this machine are not limited.
+    /// of an IPv6 address. Default 500 per second. Requests from this machine share the rate of clients that no
+    /// proxy names.
     pub network_rate: Rate,
+    /// Whether requests from this machine that no proxy has forwarded are without limits, such as those of a load
+    /// test. Default false.
+    pub trust_loopback: bool,
     /// Proxies in front of the collector. Default none.
     pub proxies: Vec<Proxy>,
     /// Header in which `proxies` name their clients' addresses. It is ignored if any other client sends it.
-    /// Default none: then requests through a proxy belong to no network.
+    /// Default none: then all requests through a proxy share one rate.
     #[serde(deserialize_with = "header_name")]
     pub client_header: Option<HeaderName>,
     /// Most memory for bodies that are being read, in bytes. One client network may use an eighth of it, but
@@ -455,6 +459,7 @@ impl Default for Ingest {
             connections: 2048,
             network_connections: 256,
             network_rate: Rate { per_second: 500, burst: None },
+            trust_loopback: false,
             proxies: Vec::new(),
             client_header: None,
             bodies_bytes: 64 * 1024 * 1024,

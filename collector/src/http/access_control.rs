@@ -123,7 +123,7 @@ impl AccessControl {
     /// The user that an authenticating proxy names. Of two names, one could be the client's.
     fn proxied_user(&self, head: &Parts) -> Option<String> {
         let header = self.config.auth_proxy.header.as_ref()?;
-        let is_proxy = head.extensions.get::<Peer>() == Some(&Peer::Proxy);
+        let is_proxy = head.extensions.get::<Peer>().is_some_and(|peer| peer.is_proxy());
         let mut names = head.headers.get_all(header).iter().map(|name| name.as_bytes().trim_ascii());
         match (names.next(), names.next()) {
             (Some(name), None) if is_proxy && !name.is_empty() => {
@@ -152,9 +152,8 @@ impl AccessControl {
 
     /// Requests without a network share one limit, so that a proxy that is not configured does not lift it.
     fn network(&self, head: &Parts) -> ClientNetwork {
-        let limits = &self.config.ingest;
         let peer = head.extensions.get::<Peer>().copied().unwrap_or(Peer::Own);
-        let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
+        let network = peer.network(&head.headers, &self.config.ingest);
         network.unwrap_or(ClientNetwork::UNKNOWN)
     }
 }

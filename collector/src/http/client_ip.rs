@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::config::Ingest;
 use crate::config::proxy::Proxy;
 
 /// A client's network: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. That is the
@@ -15,18 +16,19 @@ pub(crate) struct ClientNetwork(u64);
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// This machine, by its loopback address: a local client, which is not limited, or a proxy that `proxies` does not
-    /// name.
+    /// This machine, by its loopback address: a local program, or a proxy that `proxies` does not name.
     Own,
-    /// One of the configured `proxies`, which names its client in a header.
+    /// The same address, which `proxies` names.
+    OwnProxy,
+    /// Another of the configured `proxies`, which names its client in a header.
     Proxy,
     /// Any other address.
     Client(ClientNetwork),
 }
 
 impl ClientNetwork {
-    /// Network of all clients that a proxy does not name. They share one limit, so that a client cannot
-    /// escape limits by keeping the proxy from naming it.
+    /// Network of all clients that a proxy does not name, and of the programs on this machine, which could be such
+    /// a proxy. They share one limit, so that a client cannot escape limits by keeping the proxy from naming it.
     pub(crate) const UNKNOWN: Self = Self(u64::MAX);
 
     /// Network of an address. An IPv4-mapped IPv6 address is an IPv4 address.
@@ -51,36 +53,39 @@ impl Peer {
     /// Classifies the address that a connection comes from.
     pub(crate) fn of(address: IpAddr, proxies: &[Proxy]) -> Self {
         let address = address.to_canonical();
-        if is_proxy(address, proxies) {
-            Self::Proxy
-        } else if address.is_loopback() {
-            Self::Own
-        } else {
-            Self::Client(ClientNetwork::of(address))
+        match (is_proxy(address, proxies), address.is_loopback()) {
+            (true, true) => Self::OwnProxy,
+            (true, false) => Self::Proxy,
+            (false, true) => Self::Own,
+            (false, false) => Self::Client(ClientNetwork::of(address)),
         }
     }
 
-    /// The network that a request of this peer is charged to. `None` for a client on this machine, and for a proxy if no
-    /// header is configured. All clients of a proxy on this machine that `proxies` does not name share one.
-    pub(crate) fn network(
-        self,
-        header: Option<&HeaderName>,
-        headers: &HeaderMap,
-        proxies: &[Proxy],
-    ) -> Option<ClientNetwork> {
+    /// Whether its word about a client, a country or a signed-in user counts.
+    pub(crate) const fn is_proxy(self) -> bool {
+        matches!(self, Self::OwnProxy | Self::Proxy)
+    }
+
+    /// The network that a request of this peer is charged to. `None` only for a request of this machine itself, if
+    /// `trust_loopback` says that no proxy hides its clients there.
+    pub(crate) fn network(self, headers: &HeaderMap, limits: &Ingest) -> Option<ClientNetwork> {
+        let header = limits.client_header.as_ref();
         match self {
-            Self::Own => is_forwarded(headers).then_some(ClientNetwork::UNKNOWN),
             Self::Client(network) => Some(network),
-            Self::Proxy => {
-                Some(forwarded_for(headers.get_all(header?).iter().map(HeaderValue::as_bytes), proxies))
+            Self::Own | Self::OwnProxy if limits.trust_loopback && !is_forwarded(headers, header) => None,
+            Self::Own => Some(ClientNetwork::UNKNOWN),
+            Self::OwnProxy | Self::Proxy => {
+                let lines = header.into_iter().flat_map(|name| headers.get_all(name));
+                Some(forwarded_for(lines.map(HeaderValue::as_bytes), &limits.proxies))
             }
         }
     }
 }
 
 /// Whether a proxy has passed the request on, and says for whom.
-fn is_forwarded(headers: &HeaderMap) -> bool {
+pub(crate) fn is_forwarded(headers: &HeaderMap, client_header: Option<&HeaderName>) -> bool {
     ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| headers.contains_key(*name))
+        || client_header.is_some_and(|name| headers.contains_key(name))
 }
 
 /// Network of the last address that is not one of our proxies. The client could have written everything
@@ -143,9 +148,9 @@ mod tests {
         for line in lines {
             headers.append(&name, HeaderValue::from_bytes(line.as_ref()).unwrap());
         }
-        let proxies = proxies(&["10.0.0.0/8"]);
-        let peer = Peer::of("10.0.0.1".parse().unwrap(), &proxies);
-        peer.network(Some(&name), &headers, &proxies)
+        let limits =
+            Ingest { proxies: proxies(&["10.0.0.0/8"]), client_header: Some(name), ..Ingest::default() };
+        Peer::of("10.0.0.1".parse().unwrap(), &limits.proxies).network(&headers, &limits)
     }
 
     #[test]
@@ -204,20 +209,30 @@ mod tests {
         for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
             assert_eq!(Peer::of(address.parse().unwrap(), &[]), Peer::Own, "{address}");
             let known = proxies(&["127.0.0.0/8", "::1"]);
-            assert_eq!(Peer::of(address.parse().unwrap(), &known), Peer::Proxy, "{address}");
+            assert_eq!(Peer::of(address.parse().unwrap(), &known), Peer::OwnProxy, "{address}");
         }
     }
 
     #[test]
-    fn an_unnamed_proxy_on_this_machine_is_one_network() {
-        let network = |name: &'static str| {
-            let headers =
-                HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("x"))]);
-            Peer::Own.network(None, &headers, &[])
+    fn only_trusted_loopback_is_of_no_network() {
+        let client_header = || Some(HeaderName::from_static("x-client"));
+        let network = |peer: Peer, trust_loopback, client_header, sent: &'static str| {
+            let limits = Ingest { trust_loopback, client_header, ..Ingest::default() };
+            let value = HeaderValue::from_static("192.0.2.1");
+            peer.network(&HeaderMap::from_iter([(HeaderName::from_static(sent), value)]), &limits)
         };
-        for name in ["forwarded", "x-forwarded-for", "x-real-ip"] {
-            assert_eq!(network(name), Some(ClientNetwork::UNKNOWN), "{name}");
+        for peer in [Peer::Own, Peer::OwnProxy] {
+            for named in [client_header(), None] {
+                assert_eq!(network(peer, true, named.clone(), "via"), None, "{peer:?}");
+                assert_eq!(network(peer, false, named, "via"), Some(ClientNetwork::UNKNOWN), "{peer:?}");
+            }
+            for forwarded in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+                assert_eq!(network(peer, true, None, forwarded), Some(ClientNetwork::UNKNOWN), "{forwarded}");
+            }
         }
-        assert_eq!(network("via"), None);
+        let client = ClientNetwork::of("192.0.2.1".parse().unwrap());
+        assert_eq!(network(Peer::OwnProxy, true, client_header(), "x-client"), Some(client));
+        assert_eq!(network(Peer::Own, true, client_header(), "x-client"), Some(ClientNetwork::UNKNOWN));
+        assert_eq!(network(Peer::Proxy, true, None, "via"), Some(ClientNetwork::UNKNOWN));
     }
 }

@@ -82,7 +82,7 @@ impl ConnectionLimits {
         let activity = Arc::new(Activity::default());
         activity.touch(now);
         let network = match peer {
-            Peer::Own | Peer::Proxy => None,
+            Peer::Own | Peer::OwnProxy | Peer::Proxy => None,
             Peer::Client(network) => {
                 let all = open.all;
                 let count = open.by_network.get(&network).copied().unwrap_or_default();

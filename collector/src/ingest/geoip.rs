@@ -51,13 +51,11 @@ impl CountryLookup {
     pub(crate) fn of(&self, peer: Peer, headers: &HeaderMap, limits: &Ingest) -> Option<Country> {
         match self {
             Self::Unasked => None,
-            Self::Header(name) if peer == Peer::Proxy => {
+            Self::Header(name) if peer.is_proxy() => {
                 Country::of_code(headers.get(name)?.to_str().ok()?.trim())
             }
             Self::Header(_) => None,
-            Self::File(file) => {
-                file.country(peer.network(limits.client_header.as_ref(), headers, &limits.proxies)?)
-            }
+            Self::File(file) => file.country(peer.network(headers, limits)?),
         }
     }
 }

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
 
 use crate::config::Site;
-use crate::http::client_ip::{ClientNetwork, Peer};
+use crate::http::client_ip::{ClientNetwork, Peer, is_forwarded};
 use crate::http::counters::RequestTicket;
 use crate::http::error::{ApiError, Reason};
 use crate::http::headers::RESOURCE_POLICY;
@@ -111,7 +111,7 @@ async fn post(
         if let Some(matcher) = &state.matcher {
             matcher.add_to_reports(received_ms, country, &mut reports, &state.counters);
         }
-        // Label limits do not trust that clients which a proxy does not name are of one network.
+        // Label limits do not trust that all of this machine, or of a proxy that names no client, are of one network.
         let source = if network == Some(ClientNetwork::UNKNOWN) { ReportSource::Unnamed } else { source };
         state.journal.append(&Batch { received_ms, source, country, reports, discarded }).map(Ok)
     };
@@ -155,14 +155,27 @@ fn check_head<'a>(
 fn check_network(state: &IngestState, head: &request::Parts) -> Result<Option<ClientNetwork>, ApiError> {
     let limits = &state.config.ingest;
     let peer = head.extensions.get::<Peer>().copied().unwrap_or(Peer::Own);
-    let network = peer.network(limits.client_header.as_ref(), &head.headers, &limits.proxies);
-    if peer == Peer::Own && network.is_some() {
+    let network = peer.network(&head.headers, limits);
+    let is_forwarded = || is_forwarded(&head.headers, limits.client_header.as_ref());
+    if peer == Peer::Own && is_forwarded() {
         state.unnamed_proxy.call_once(warn_of_unnamed_proxy);
     }
-    if let Some(network) = network {
-        state.networks.take(network, time::steady()).map_err(network_limited)?;
-    }
-    Ok(network)
+    let Some(network) = network else { return Ok(None) };
+    state.networks.take(network, time::steady()).map_err(|limited| {
+        if matches!(peer, Peer::Own | Peer::OwnProxy) && !is_forwarded() {
+            state.limited_loopback.call_once(warn_of_limited_loopback);
+        }
+        network_limited(limited)
+    })?;
+    Ok(Some(network))
+}
+
+fn warn_of_limited_loopback() {
+    tracing::warn!(
+        "Beacons of this machine exceed `ingest.network_rate`. If they come through a proxy, let it name its clients: \
+         proxies = [\"127.0.0.1\", \"::1\"] and client_header = \"x-forwarded-for\". If only programs of this machine \
+         send without a proxy, such as a load test, set trust_loopback = true"
+    );
 }
 
 fn warn_of_unnamed_proxy() {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Once};
 
-use crate::config::Config;
+use crate::config::{Config, Ingest};
 use crate::http::counters::RequestCounters;
 use crate::http::error::{ApiError, Reason};
 use crate::http::fair_share::FairShares;
@@ -29,6 +29,8 @@ pub(crate) struct IngestState {
     pub(super) networks: NetworkRateLimits,
     /// Warns of a proxy on this machine that the configuration does not name.
     pub(super) unnamed_proxy: Once,
+    /// Warns that beacons of this machine are refused for their rate.
+    pub(super) limited_loopback: Once,
     pub(super) countries: CountryLookup,
     pub(super) room: BodyMemory,
     pub(super) memory: MemoryBudget,
@@ -54,11 +56,13 @@ impl IngestState {
         health: Arc<Health>,
         visits: Arc<VisitKey>,
     ) -> Self {
+        warn_of_nameless_clients(&config.ingest);
         let memory = MemoryBudget::of(&config);
         Self {
             sites: Sites::new(&config.sites, &Arc::new(Aliases::new(&config.models))),
             networks: NetworkRateLimits::new(config.ingest.network_rate),
             unnamed_proxy: Once::new(),
+            limited_loopback: Once::new(),
             countries,
             room: BodyMemory::new(&config.ingest, memory),
             memory,
@@ -108,5 +112,15 @@ impl IngestState {
                 None => Ok(()),
             }
         })
+    }
+}
+
+/// Warns of proxies whose clients cannot be told apart, before the first beacon.
+fn warn_of_nameless_clients(limits: &Ingest) {
+    if !limits.proxies.is_empty() && limits.client_header.is_none() && !limits.trust_loopback {
+        tracing::warn!(
+            "`ingest.proxies` names proxies, and `ingest.client_header` is missing: all their clients share one rate. \
+             Add the header in which they write their clients' addresses: client_header = \"x-forwarded-for\""
+        );
     }
 }

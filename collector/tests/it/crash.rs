@@ -97,6 +97,7 @@ fn start_with(folder: &Path, sync: &str, more: &str) -> Process {
     fs::write(&file, format!("settle_after_seconds = 1700\n[journal]\nsync = \"{sync}\"\n{more}")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    command.env("LLM_RUM__INGEST__TRUST_LOOPBACK", "true");
     Process::spawn(command.arg("--data").arg(folder.join("data")))
 }
 

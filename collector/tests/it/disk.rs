@@ -104,7 +104,11 @@ fn log_of(folder: &Path) -> fs::File {
 
 fn command(folder: &Path, journal: &str) -> Command {
     let file = folder.join("llm-rum.toml");
-    fs::write(&file, format!("{TOP}\n[journal]\n{journal}\n[ingest]\nqueue_batches = 16\n")).unwrap();
+    fs::write(
+        &file,
+        format!("{TOP}\n[journal]\n{journal}\n[ingest]\nqueue_batches = 16\ntrust_loopback = true\n"),
+    )
+    .unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
     command.env("LD_PRELOAD", library(folder)).env("LLM_RUM_DISK", folder.join("disk"));

@@ -43,6 +43,8 @@ impl TestCollector {
     pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
         let folder = TempDir::new().unwrap();
         let mut config = Config { data: folder.path().join("data"), ..Config::default() };
+        // No request has an address, so all would share one rate.
+        config.ingest.trust_loopback = true;
         change(&mut config);
         let collector = Collector::open(config.clone()).unwrap();
         let router = app(collector.state());

@@ -94,6 +94,14 @@ impl Target {
         Self::start_as(config, |command| command)
     }
 
+    /// The same with limits for this machine.
+    fn start_distrusting(config: &str) -> Self {
+        Self::start_as(config, |mut command| {
+            command.env_remove(TRUST_LOOPBACK);
+            command
+        })
+    }
+
     /// Starts with another command, such as one that does the same in a cgroup.
     fn start_as(config: &str, change: impl FnOnce(Command) -> Command) -> Self {
         let folder = TempDir::new().unwrap();
@@ -206,7 +214,7 @@ impl Target {
 fn serve(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-rum"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(folder.join("llm-rum.toml"));
-    command.arg("--data").arg(folder.join("data"));
+    command.arg("--data").arg(folder.join("data")).env(TRUST_LOOPBACK, "true");
     command
 }
 
@@ -296,6 +304,8 @@ fn request(line: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// The attacks come from this machine. Limits of networks are tested with clients that a proxy names.
+const TRUST_LOOPBACK: &str = "LLM_RUM__INGEST__TRUST_LOOPBACK";
 /// Some bodies of the greatest length, and what the allocator takes in advance for each thread.
 const MOST_KIB_PER_CASE: u64 = 16 * 1024;
 /// What is refused leaves nothing behind: so often the same in a row takes less than this.

@@ -456,7 +456,7 @@ fn a_remedy_uses_the_words_of_the_file() {
         ("", "listen data tokens settle_after_seconds journal sites models targets reading_speeds"),
         ("[[tokens]]\nname = 'a'\ntoken = '0123456789abcdef'\n", "scopes sites"),
         ("[journal]\n", "sync wait_seconds"),
-        ("[ingest]\n", "body_bytes network_rate network_rate.burst proxies client_header"),
+        ("[ingest]\n", "body_bytes network_rate network_rate.burst trust_loopback proxies client_header"),
         ("[store.clickhouse]\nurl = 'http://a'\n", "user password publish_seconds"),
         ("[auth_proxy]\n", "header"),
         ("[targets.chat]\n", "ttft_p50_ms speed"),

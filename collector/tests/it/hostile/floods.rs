@@ -220,6 +220,39 @@ fn clients_of_an_unnamed_proxy_share_a_rate() {
     assert!((100..=101 + start.elapsed().as_secs() as usize).contains(&passed), "{answers:?}");
 }
 
+/// Sends 40,000 reports as fast as they go from this machine, and gives back how many pass.
+fn loopback_flood_of_the_example(target: &Target, headers: &str) -> usize {
+    let reports: Vec<_> = (0..100_u128).map(|id| StreamReport::new(format!("{id:032x}"))).collect();
+    let line = "POST /v1/beacons?site=pk_live_change_me HTTP/1.1";
+    let headers = format!("user-agent: Mozilla/5.0\r\n{headers}");
+    let batch = request(line, &headers, json!({ "reports": reports }).to_string());
+    let answers: BTreeMap<_, _> = target.floods_at_once(iter::repeat_n(batch, 400)).into_iter().collect();
+    assert!(answers.keys().all(|status| [204, 429].contains(status)), "{answers:?}");
+    answers.get(&204).copied().unwrap_or_default() * 100
+}
+
+#[test]
+fn loopback_is_limited_unless_it_is_trusted() {
+    let example = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/llm-rum.toml"));
+    let example = example.unwrap().replace("change-me-before-the-first-start", "0123456789abcdef");
+    let unnamed = example.replace("proxies = ", "# ").replace("client_header = ", "# ");
+    assert_ne!(example, unnamed);
+    let is_limited = |target: &Target, headers: &str| {
+        let start = Instant::now();
+        let passed = loopback_flood_of_the_example(target, headers);
+        // Ten seconds' worth at once, and one beacon that goes beyond.
+        let most = 5_100 + 500 * (start.elapsed().as_secs() as usize + 1);
+        assert!((5_000..=most).contains(&passed) && passed < 40_000, "{passed} of at most {most}: {headers}");
+    };
+    for config in [&example, &unnamed] {
+        is_limited(&Target::start_distrusting(config), "");
+        let trusting = Target::start(config);
+        assert_eq!(loopback_flood_of_the_example(&trusting, ""), 40_000);
+        // Trust is for programs of this machine, not for what a proxy has passed on.
+        is_limited(&trusting, "x-forwarded-for: 192.0.2.1\r\n");
+    }
+}
+
 #[test]
 fn the_network_rate_counts_reports_and_not_only_beacons() {
     let target = Target::start(

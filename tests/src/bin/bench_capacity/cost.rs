@@ -102,7 +102,12 @@ impl Cost {
 fn configuration(load: &Load) -> String {
     let sites = SITES
         .map(|site| format!("[[sites]]\nname = \"{site}\"\nkeys = [\"{site}\"]\norigins = [\"loopback\"]\n"));
-    format!("[journal]\nsync = \"{}\"\n[dedupe]\nids = {}\n{}", load.sync, load.ids, sites.concat())
+    format!(
+        "[journal]\nsync = \"{}\"\n[ingest]\ntrust_loopback = true\n[dedupe]\nids = {}\n{}",
+        load.sync,
+        load.ids,
+        sites.concat()
+    )
 }
 
 #[derive(Default)]

@@ -100,7 +100,8 @@ fn configuration() -> String {
         format!("[[sites]]\nname = \"{site}\"\nkeys = [\"{site}\"]\norigins = [\"loopback\"]\n")
     });
     format!(
-        "[journal]\nsync = \"normal\"\n[limits]\nmodels = 100000\nseries = 100000\nwindow_series = 100000\n[store]\nsamples = 0\n{}",
+        "[journal]\nsync = \"normal\"\n[ingest]\ntrust_loopback = true\n\
+         [limits]\nmodels = 100000\nseries = 100000\nwindow_series = 100000\n[store]\nsamples = 0\n{}",
         sites.concat()
     )
 }

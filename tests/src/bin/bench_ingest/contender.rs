@@ -116,7 +116,10 @@ pub(crate) fn collector(program: &Path, folder: &Path, name: &str, sync: &str) -
     let most = SERIES * 2;
     fs::write(
         &config,
-        format!("[journal]\nsync = \"{sync}\"\n[limits]\nmodels = {most}\nseries = {most}\n"),
+        format!(
+            "[journal]\nsync = \"{sync}\"\n[ingest]\ntrust_loopback = true\n\
+             [limits]\nmodels = {most}\nseries = {most}\n"
+        ),
     )?;
     let mut command = Command::new(program);
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config);

@@ -170,7 +170,7 @@ pub(crate) async fn start(folder: &Path) -> Result<Collector> {
 pub(crate) async fn start_with(folder: &Path, more: &str) -> Result<Collector> {
     let config = folder.join("bench.toml");
     let common = format!(
-        "[journal]\nsync = \"normal\"\n[ingest]\nproxies = [\"127.0.0.0/8\"]\n
+        "[journal]\nsync = \"normal\"\n[ingest]\nproxies = [\"127.0.0.0/8\"]\ntrust_loopback = true\n
          [country]\nheader = \"{COUNTRY_HEADER}\"\n"
     );
     std::fs::write(&config, common + more)?;
