@@ -302,6 +302,8 @@ fn log_to_standard_error() {
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {
+    // A limit for the length of files is then an error of the write, which names the file, and not the end.
+    let _is_caught = signal(SignalKind::from_raw(SIGXFSZ))?;
     let listener = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
@@ -504,6 +506,9 @@ const SOME_LEFT: u8 = 3;
 
 /// Long enough for a slow body, and shorter than supervisors wait before they kill the process.
 const DRAIN_FOR: Duration = Duration::from_secs(8);
+
+/// On Linux and macOS. Its default ends the process.
+const SIGXFSZ: i32 = 25;
 
 /// Exit code of a repair that could not read all.
 const SOME_LOST: u8 = 3;

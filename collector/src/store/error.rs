@@ -1,6 +1,6 @@
 //! Errors of the store.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use parquet::errors::ParquetError;
 use rusqlite::ErrorCode;
 
 use super::clickhouse::client::ClickHouseError;
-use super::paths::STORE_FILE;
+use super::paths::{JOURNAL_FOLDER, STORE_FILE};
 use crate::aggregate::blob_encoding::UnreadableBlob;
 use crate::config::country_database::CountryError;
 
 /// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder cannot be created or locked.
-    #[error("cannot use the folder {path}")]
+    /// The folder cannot be created, locked or written.
+    #[error("cannot use the folder {path}, {}", remedy(source))]
     Folder {
-        /// The system's error.
+        /// The folder.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -70,6 +70,16 @@ pub enum StoreError {
         found: i64,
         /// Latest schema version that this collector supports.
         known: i64,
+    },
+    /// SQLite cannot use its file at the start.
+    #[error("cannot use {path}, {remedy}")]
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// What to do.
+        remedy: &'static str,
+        /// SQLite's error.
+        source: rusqlite::Error,
     },
     /// SQLite, or what it stores, cannot be read.
     #[error("{path} is damaged: `llm-rum repair` rebuilds it, or restore a backup")]
@@ -123,20 +133,21 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Names the SQLite file in the folder `data` if this says that it is damaged.
+    /// Names the file or folder below `data` that a start cannot use, and what to do.
     pub(crate) fn of_start(self, data: &Path) -> Self {
-        let is_damaged = match &self {
-            Self::Blob(_) => true,
-            Self::Sqlite(error) => matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-            ),
-            _ => false,
-        };
-        if !is_damaged {
-            return self;
+        let path = data.join(STORE_FILE);
+        match self {
+            Self::Blob(_) => Self::Damaged { path, source: Box::new(self) },
+            Self::Sqlite(source) => match source.sqlite_error_code() {
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                    Self::Damaged { path, source: Box::new(Self::Sqlite(source)) }
+                }
+                code => Self::Store { path, remedy: sqlite_remedy(code), source },
+            },
+            Self::Journal(source) => Self::Folder { path: data.join(JOURNAL_FOLDER), source },
+            Self::TakesNothing(source) => Self::TakesNothing(Box::new(source.of_start(data))),
+            other => other,
         }
-        Self::Damaged { path: data.join(STORE_FILE), source: Box::new(self) }
     }
 
     /// Whether a query was refused, or ended halfway, because the memory budget leaves too little for it.
@@ -161,11 +172,64 @@ impl From<UnreadableBlob> for StoreError {
     }
 }
 
+/// What to do about a file or folder that the system refuses.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FREE_SPACE,
+        ErrorKind::PermissionDenied => ALLOW,
+        ErrorKind::ReadOnlyFilesystem => "mount its disk for writing",
+        ErrorKind::FileTooLarge => "raise the limit for the length of files (`ulimit -f`)",
+        _ => "check the path and its disk",
+    }
+}
+
+fn sqlite_remedy(code: Option<ErrorCode>) -> &'static str {
+    match code {
+        Some(ErrorCode::DiskFull) => FREE_SPACE,
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => ALLOW,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "end the other program that uses it",
+        // SQLite does not say why, but for a full disk, and not for each of its files.
+        Some(ErrorCode::SystemIoFailure) => {
+            "check that its disk works, has space, and allows files of any length"
+        }
+        _ => "check its disk, or restore a backup",
+    }
+}
+
+const FREE_SPACE: &str = "free space on its disk";
+const ALLOW: &str = "let the collector's user write it, and its folder";
+
 /// Names the file from which data cannot be deleted, unless the error names one.
 pub(super) fn in_file(path: &Path) -> impl FnOnce(StoreError) -> StoreError + use<> {
     let path = path.to_owned();
     |source| match source {
         StoreError::Delete { .. } => source,
         source => StoreError::Delete { path, source: Box::new(source) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_start_names_a_path_and_a_remedy() {
+        let sqlite = |code| StoreError::Sqlite(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        let system = |kind| StoreError::Journal(io::Error::from(kind));
+        for (error, expected) in [
+            (sqlite(ffi::SQLITE_FULL), "cannot use data/llm-rum.sqlite, free space on its disk"),
+            (
+                sqlite(ffi::SQLITE_CANTOPEN),
+                "cannot use data/llm-rum.sqlite, let the collector's user write it",
+            ),
+            (sqlite(ffi::SQLITE_NOTADB), "data/llm-rum.sqlite is damaged: `llm-rum repair` rebuilds it"),
+            (system(ErrorKind::StorageFull), "cannot use the folder data/journal, free space on its disk"),
+            (system(ErrorKind::ReadOnlyFilesystem), "cannot use the folder data/journal, mount its disk"),
+        ] {
+            let said = error.of_start(Path::new("data")).to_string();
+            assert!(said.starts_with(expected), "{said}");
+        }
     }
 }

@@ -39,9 +39,10 @@ pub(crate) struct RowFileThread {
 
 impl RowFileThread {
     /// `file` is the SQLite file, which has the labels of the streams.
-    pub(super) fn start(data: &Path, file: PathBuf, segments: Arc<Segments>) -> io::Result<Self> {
+    pub(super) fn start(data: &Path, file: PathBuf, segments: Arc<Segments>) -> Result<Self, StoreError> {
         let folder = data.join(ROWS_FOLDER);
-        fs::create_dir_all(&folder)?;
+        let failed = |source| StoreError::Folder { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(failed)?;
         let (batches, to_write) = mpsc::channel::<RowBatch>();
         let (sender, written) = mpsc::channel();
         let run = move || {
@@ -52,7 +53,8 @@ impl RowFileThread {
                 }
             }
         };
-        let thread = thread::Builder::new().name("row files".into()).spawn(run)?;
+        let thread =
+            thread::Builder::new().name("row files".into()).spawn(run).map_err(StoreError::Thread)?;
         let (batches, thread) = (Some(batches), Some(thread));
         Ok(Self { batches, written, is_busy: false, failed_at: None, thread })
     }
@@ -299,16 +301,18 @@ pub(super) fn retire(
 
 /// Deletes the files that the table does not list, which a crash left behind. No thread may be writing one.
 pub(super) fn delete_unlisted(connection: &Connection, data: &Path) -> Result<(), StoreError> {
-    let entries = match fs::read_dir(data.join(ROWS_FOLDER)) {
+    let folder = data.join(ROWS_FOLDER);
+    let failed = |source| StoreError::Folder { path: folder.clone(), source };
+    let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
+        entries => entries.map_err(failed)?,
     };
     let mut listed = connection.prepare_cached("SELECT 1 FROM row_files WHERE first_seq = ?1")?;
     for entry in entries {
-        let path = entry?.path();
+        let path = entry.map_err(failed)?.path();
         let Some(first_seq) = first_seq_of(&path) else { continue };
         if !listed.exists([first_seq.cast_signed()])? {
-            delete(&path)?;
+            delete(&path).map_err(failed)?;
         }
     }
     Ok(())

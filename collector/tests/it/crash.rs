@@ -313,7 +313,38 @@ fn a_folder_that_cannot_be_written_is_named() {
         .unwrap();
     assert!(!refused.status.success());
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("cannot use the folder /proc/llm-rum-data"), "{said}");
+    assert!(said.contains("cannot use the folder /proc/llm-rum-data, "), "{said}");
+}
+
+/// The message of a start that fails, with a limit for the length of files.
+fn failed_start(data: &Path, file_blocks: &str) -> String {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f $1; shift; exec \"$@\"", "sh", file_blocks]);
+    command.args([env!("CARGO_BIN_EXE_llm-rum"), "serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    let refused = command.output().unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    String::from_utf8_lossy(&refused.stderr).into_owned()
+}
+
+#[test]
+fn a_start_without_room_names_the_file_and_a_remedy() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let names = |said: &str, path: &str, remedy: &str| {
+        let expected = format!("{}, {remedy}", data.join(path).display());
+        assert!(said.contains("cannot use ") && said.contains(&expected), "{said}");
+    };
+    let check_disk = "check that its disk works, has space, and allows files of any length: ";
+    names(&failed_start(&data, "0"), "llm-rum.sqlite", check_disk);
+    drop(Process::start(&data));
+    names(&failed_start(&data, "0"), "llm-rum.sqlite", check_disk);
+    for part in ["journal", "streams"] {
+        fs::remove_dir_all(data.join(part)).unwrap();
+        fs::write(data.join(part), "").unwrap();
+        names(&failed_start(&data, "unlimited"), part, "check the path and its disk: ");
+        fs::remove_file(data.join(part)).unwrap();
+        drop(Process::start(&data));
+    }
 }
 
 #[test]
