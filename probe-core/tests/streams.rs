@@ -119,6 +119,53 @@ fn a_secret_at_any_place_of_any_stream_stays_out_of_reports() {
     }
 }
 
+/// A secret with the shape of a name, in the place of every value that the report does not have, and of an object with
+/// keys that hold names elsewhere.
+#[test]
+fn a_secret_like_a_name_is_read_at_known_places_only() {
+    let below = format!("{{{}}}", NAMING_KEYS.map(|key| format!("\"{key}\":\"{SECRET_NAME}\"")).join(","));
+    let mut planted_in = 0;
+    for path in streams() {
+        let name = path.file_name().unwrap().to_string_lossy();
+        // Their known places hold no names, so the report does not have these values either.
+        if ["chat_azure", "chat_hostile_values"].iter().any(|nameless| name.starts_with(nameless)) {
+            continue;
+        }
+        let recording = load(&path);
+        let body = recording.reads.iter().flat_map(|read| read.bytes.clone()).collect::<Vec<_>>();
+        let body = String::from_utf8_lossy(&body);
+        let report =
+            |body: &str| serde_json::to_string(&with_reads(&recording, &[body.as_bytes()]).report()).unwrap();
+        let reported = report(&body);
+        for place in places(&body).take(300) {
+            let Some(key) = key_of(&body, place.start) else { continue };
+            // A stream may be cut within a string.
+            let Some(after) = body.get(place.end + 1..) else { continue };
+            if reported.contains(&format!("\"{}\"", &body[place.clone()])) {
+                continue;
+            }
+            planted_in += 1;
+            for value in [&format!("\"{SECRET_NAME}\""), &below] {
+                let report = report(&format!("{}{value}{after}", &body[..place.start - 1]));
+                assert!(!report.contains(SECRET_NAME), "{name}: `{key}` with {value} gave {report}");
+            }
+        }
+    }
+    assert!(planted_in > 1_000, "{planted_in}");
+}
+
+/// The key of the string that begins at `start`. `None` for a key itself, and for an item of a list.
+fn key_of(body: &str, start: usize) -> Option<&str> {
+    let before =
+        body[..start].strip_suffix('"')?.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
+    Some(&before[before.rfind('"')? + 1..])
+}
+
+const SECRET_NAME: &str = "jane.roe-medical-history";
+
+/// Keys whose values are names in one dialect or another.
+const NAMING_KEYS: [&str; 6] = ["id", "model", "finish_reason", "stop_reason", "responseId", "modelVersion"];
+
 /// No name has blanks, letters outside ASCII or quotes.
 const SECRETS: [&str; 3] = ["my medical history", "\u{79d8}\u{5bc6}", r#"geheim\",\"model\":\"geheim!"#];
 
