@@ -74,6 +74,8 @@ impl Collector {
     fn command(data: &Path) -> Command {
         let mut command = Command::new(binary("llm-rum"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        // All pages, and all reports of a test, come from this machine.
+        command.env("LLM_RUM__INGEST__TRUST_LOOPBACK", "true");
         command
     }
 
