@@ -33,7 +33,8 @@ export const paint = () => (core) => {
       if (!(from > search?.since - 1)) return;
       if (!search.from) searches.expect(search, from);
       const at = searches.paintedAt(search);
-      if (at) report.ttfp_ms = roundMs(at - time);
+      // A clock that has stepped back shows no time of the paint.
+      if (at > from - 1) report.ttfp_ms = roundMs(at - time);
     },
     stop: () => searches.stop(),
   };

@@ -60,11 +60,10 @@ export class Session {
 
   /** True where nothing is due earlier than before. */
   take(stream, event, value, time) {
+    // After a step back of the clock, the end is not before the text.
+    if (event == CHUNK && !(time < stream.read)) stream.read = time;
     // The usual case comes first and goes no further.
-    if (event == CHUNK && mayWait(stream, value) && this.#batch.add(stream, time, value)) {
-      stream.read = time;
-      return this.#isReadDue(time);
-    }
+    if (event == CHUNK && mayWait(stream, value) && this.#batch.add(stream, time, value)) return this.#isReadDue(time);
     if (event == OPEN) return this.#open(stream);
     if (!this.#streams.has(stream)) return;
     switch (event) {
@@ -74,7 +73,6 @@ export class Session {
         stream.answered_ = undefined;
         return;
       case CHUNK:
-        stream.read = time;
         this.#batch.readAll();
         return this.#readChunk(stream, time, bytesOf(value));
       case WHOLE:

@@ -99,6 +99,14 @@ test("the first frame with the text in it is reported", () => {
   assert.equal(painted(stream), 110);
 });
 
+test("a clock that steps back shows no time of the paint", () => {
+  const [output, stream] = [new Element(body), answer()];
+  grow(output, 5);
+  now -= 50;
+  for (const job of frames.splice(0)) job();
+  assert.equal(painted(stream), undefined, "the collector refuses a paint before the text");
+});
+
 /** A stream whose first visible text came after that time, while the full Wasm is still loading. */
 const unread = (ms = 100) => chunk({ time: now - ms }, NEEDS_FULL_WASM);
 

@@ -340,6 +340,15 @@ test("a client that stops at the end marker is told of after 1 s", () => {
   assert.deepEqual([session.openReports().length, session.next(), ends.length, told], [0, Infinity, 1, []]);
 });
 
+test("a clock that steps back closes no stream before its text", () => {
+  const { session } = endingSession();
+  const stream = open(session);
+  session.take(stream, CHUNK, BYTES, 5000);
+  session.take(stream, CHUNK, END, 4000);
+  const [report] = sentAt(session, 6000);
+  assert.equal(report.close_ms, 4900, "the watcher has text until 5000");
+});
+
 test("a close after the report of the end corrects it", () => {
   const { session, ends, told } = endingSession();
   const stream = open(session);

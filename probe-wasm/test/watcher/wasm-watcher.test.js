@@ -336,6 +336,7 @@ test("numbers out of range are left out and counted", () => {
 const CLOCKS = {
   "stands still": (time) => time,
   "steps back": (time, random) => time - random * 1000,
+  "steps back and goes on": (time, random) => time + (random < 0.4 ? -700 : 1e4 * random),
   "jumps by days": (time, random) => time + random * 3e8,
   "shows no time": () => NaN,
   "shows no time at times": (time, random) => (random < 0.3 ? NaN : 1e4 + random),
