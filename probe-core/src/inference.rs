@@ -5,6 +5,7 @@
 
 mod candidate;
 mod event_shape;
+pub(crate) mod tool_protocol;
 mod words;
 
 use crate::build_variant::ALL_DIALECTS;
@@ -14,6 +15,7 @@ use crate::text_kinds::TextKinds;
 
 use candidate::Candidate;
 use event_shape::EventShape;
+use tool_protocol::ToolProtocol;
 
 /// The name in reports of a format whose text was found by its structure.
 pub(crate) const NAME: &str = "inferred";
@@ -52,6 +54,7 @@ pub(crate) struct Inference {
     pub(crate) failed: bool,
     /// Tokens as the server counted them: input and output.
     pub(crate) tokens: [Option<f64>; 2],
+    tool_protocol: ToolProtocol,
 }
 
 /// A string that may turn out to be text.
@@ -89,10 +92,14 @@ impl Inference {
         stopped: false,
         failed: false,
         tokens: [None; 2],
+        tool_protocol: ToolProtocol::Possible,
     };
 
     /// Reads an event that came at `now_ms`. Returns the text that it brought, as far as that is known.
     pub(crate) fn read(&mut self, event: &Event<'_>, now_ms: f64) -> TextKinds {
+        if self.tool_protocol.read(event) {
+            return TextKinds::NONE;
+        }
         let Some(shape) = EventShape::of(event) else {
             return TextKinds::NONE;
         };
@@ -186,6 +193,11 @@ impl Inference {
                 self.earlier.push((last_ms, now));
             }
         }
+    }
+
+    /// Whether all events were of the protocol by which an app asks for tools: they show no text to the user.
+    pub(crate) fn is_tool_protocol(&self) -> bool {
+        self.tool_protocol == ToolProtocol::Proven
     }
 
     /// Whether text was found, and an event since says that the answer is over.

@@ -11,7 +11,7 @@ use crate::build_variant::{ALL_DIALECTS, IN_PAGE};
 use crate::custom_format;
 use crate::dialect::{GENERIC, PLAIN_TEXT, StreamState};
 use crate::framing::{BOM, ContentType, Frame, Framing};
-use crate::inference::{self, Inference, OptionalInference};
+use crate::inference::{self, Inference, OptionalInference, tool_protocol};
 use crate::integrity::{DEAD_AIR_MS, Flow, LATE_CLOSE_MS, LongGaps, is_coarse};
 use crate::report_builder::{NumberField, ReportBuilder, TextField};
 use crate::text_kinds::TextKinds;
@@ -459,6 +459,7 @@ impl Meter {
             (None, Some(Framing::PlainText(_))) if ALL_DIALECTS => Some(PLAIN_TEXT),
             (None, _) if self.state.is_custom() && has_events => Some(custom_format::NAME),
             (None, _) if self.inference.iter().any(|it| it.found) => Some(inference::NAME),
+            (None, _) if self.inference.iter().any(Inference::is_tool_protocol) => Some(tool_protocol::NAME),
             (None, _) => has_events.then_some(GENERIC),
         }
     }

@@ -53,9 +53,14 @@ impl Aliases {
     }
 }
 
-/// Whether the stream ended well without a word, in a protocol of apps that also carries other things than answers. A
-/// model's own format always answers, and a finish reason or tokens show that a model was asked.
+/// Whether the stream only asked for tools; or it ended well without a word, in a protocol of apps that also carries
+/// other things than answers. A model's own format always answers, and a finish reason or tokens show that a model was
+/// asked.
 fn is_without_text(report: &StreamReport) -> bool {
+    // A stream of notifications stays open as long as its page, and ends in any way.
+    if report.dialect.as_deref() == Some(TOOL_PROTOCOL) {
+        return true;
+    }
     report.outcome == Outcome::Complete
         && !report.open
         && report.dialect.as_deref().is_some_and(|dialect| APP_PROTOCOLS.contains(&dialect))
@@ -102,6 +107,9 @@ const DEVICES: &[&str] = &["desktop", "mobile", "tablet"];
 const CONNECTIONS: &[&str] = &["4g", "3g", "2g", "slow-2g"];
 const VISIBILITIES: &[&str] = &["visible", "hidden", "mixed"];
 
+/// The dialect of the Model Context Protocol.
+const TOOL_PROTOCOL: &str = "mcp";
+
 /// Dialects of `docs/formats.md` whose streams also carry state, tools and buttons.
 const APP_PROTOCOLS: [&str; 6] = ["ag_ui", "ai_sdk_data", "ai_sdk_ui", "gradio", "gradio_call", "langgraph"];
 
@@ -138,6 +146,18 @@ mod tests {
             ("unknown format", StreamReport { dialect: Some("generic".into()), ..state }),
         ] {
             assert!(!is_background(report), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_request_for_tools_is_background_however_it_ends() {
+        for outcome in [Outcome::Complete, Outcome::Aborted, Outcome::Abandoned, Outcome::NetworkError] {
+            for open in [false, true] {
+                let mut report =
+                    StreamReport { outcome, open, dialect: Some("mcp".into()), ..StreamReport::new("0") };
+                Aliases::default().normalize(&mut report);
+                assert!(report.background, "{outcome:?}, open: {open}");
+            }
         }
     }
 

@@ -17,7 +17,7 @@ for (const name of readdirSync(folder).filter((file) => file.endsWith(".jsonl"))
     .map((line) => JSON.parse(line));
   const { ttft_ms, dialect } = JSON.parse(read(name.replace(".jsonl", ".expected.json")));
   // The probe learns from several events where the text is, which the middleware cannot wait for.
-  if (["inferred", "generic", "gradio", "gradio_call", "plain_text"].includes(dialect)) continue;
+  if (["inferred", "generic", "gradio", "gradio_call", "mcp", "plain_text"].includes(dialect)) continue;
   if (!canCarryComments(head.status, (it) => head.headers?.[it])) continue;
   test(`first text of ${name.replace(".jsonl", "")}`, () => {
     const comments = new CommentWriter(0, {});

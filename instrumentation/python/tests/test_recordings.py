@@ -23,7 +23,7 @@ def timelines() -> list[tuple[str, list[dict[str, Any]], float]]:
         report = json.loads(path.with_name(f"{path.stem}.expected.json").read_text(encoding="utf-8"))
         types = [line["headers"].get("content-type", "") for line in lines if "headers" in line]
         # The probe learns from several events where the text is, which the middleware cannot wait for.
-        is_known = report.get("dialect") not in ("inferred", "generic", "gradio", "gradio_call", "plain_text")
+        is_known = report.get("dialect") not in ("inferred", "generic", "gradio", "gradio_call", "mcp", "plain_text")
         if "ttft_ms" in report and any("event-stream" in it for it in types) and is_known:
             found.append((path.stem, lines, report["ttft_ms"]))
     assert found, f"no recordings in {FOLDER}"

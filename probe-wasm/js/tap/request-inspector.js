@@ -23,8 +23,11 @@ export function createRequestInspector(isStream) {
     if (isStream?.(input, init) || ASKS.test(text)) return true;
     // With headers that cannot be sent, the call has failed by now.
     try {
-      const accepted = new Headers(headers).get("accept");
-      return STREAMS.test(accepted) && !ACCEPTS_JSON.test(accepted);
+      const sent = new Headers(headers);
+      const accepted = sent.get("accept");
+      // A client of MCP asks for a server's notifications, which no answer is, as a page asks for a stream.
+      if (sent.has("mcp-protocol-version")) stream.own_ = { ...stream.own_, background: true };
+      else return STREAMS.test(accepted) && !ACCEPTS_JSON.test(accepted);
     } catch {}
   };
 }

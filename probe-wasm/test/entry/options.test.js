@@ -67,5 +67,20 @@ test("a stream without text for the user is told apart", async () => {
   for (const [call, name] of [[fetch, "suggest"], [fetch, "answer"], [quiet, "answer"]])
     await (await call("/ask", { body: `{"stream":true,"name":"${name}"}` })).text();
   await probe.flush();
+  probe.stop();
   assert.deepEqual(reports, [true, undefined, true]);
+});
+
+test("requests of an MCP client are told apart from answers", async () => {
+  const reports = [];
+  const beforeSend = (report) => void reports.push(report.background);
+  const probe = start({ collector: "https://rum.example", site: "s", wasmUrl: false, beforeSend });
+  const accept = "text/event-stream";
+  const version = { "mcp-protocol-version": "2025-06-18" };
+  const call = { ...version, accept: `application/json, ${accept}` };
+  for (const headers of [{ accept }, { accept, ...version }, new Headers(call)])
+    await (await fetch("/mcp", { headers })).text();
+  await probe.flush();
+  probe.stop();
+  assert.deepEqual(reports, [undefined, true, true]);
 });

@@ -74,7 +74,9 @@ test("body or `accept` mark a stream request, and body its model", async () => {
   }
   const upload = { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: "{}" };
   const both = { headers: { accept: "application/json, text/event-stream" } };
-  const others = [{}, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }, upload, both];
+  // A server of MCP without notifications refuses to open a stream of them.
+  const notifications = { headers: { accept: "text/event-stream", "mcp-protocol-version": "2025-06-18" } };
+  const others = [{}, notifications, { method: "POST", body: '{"stream":false}' }, { method: "POST", body: `{"prompt":${prompt}}` }, upload, both];
   for (const init of others) {
     const { fetch, seen } = watched();
     await fetch("/json", init);

@@ -90,7 +90,7 @@ test("the larger Wasm reads every recording as the native meter", () => {
 });
 
 /** The recordings that need the full Wasm. The first Wasm reads all others itself. */
-const RARE = /^(ag_ui|ai_sdk_(data|ui_assistant_ui|ui_mastra)|chat_ui|cohere|gemini|gradio|inferred|langgraph|lobe_chat|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
+const RARE = /^(ag_ui|ai_sdk_(data|ui_assistant_ui|ui_mastra)|chat_ui|cohere|gemini|gradio|inferred|langgraph|lobe_chat|mcp|mistral_conv|ollama|tgi)[_.]|^mistral_conv/;
 const RARE_FRAMES = /^(openai_chat_whole|plain_text)/;
 const UNKNOWN = /^generic/;
 const needsFull = (name) => [RARE, RARE_FRAMES, UNKNOWN].some((names) => names.test(name));

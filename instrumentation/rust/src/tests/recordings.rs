@@ -53,7 +53,7 @@ fn the_first_token_is_that_of_the_probe() {
             row["headers"]["content-type"].as_str().is_some_and(|it| it.starts_with("text/event-stream"))
         };
         // The probe learns from several events where the text is, which the middleware cannot wait for.
-        let is_known = !["inferred", "generic", "gradio", "gradio_call", "plain_text"]
+        let is_known = !["inferred", "generic", "gradio", "gradio_call", "mcp", "plain_text"]
             .iter()
             .any(|dialect| report["dialect"] == *dialect);
         if !rows.iter().any(is_event_stream) || report["ttft_ms"].is_null() || !is_known {
