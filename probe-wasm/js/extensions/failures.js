@@ -4,6 +4,7 @@
 import { FIRST_TOKEN } from "../session/progress-flags.js";
 import { STREAMS } from "../tap/content-types.js";
 import { FORGET, HEADERS } from "../tap/tap-events.js";
+import { requestTests } from "./request-tests.js";
 
 /** Routes that are remembered. */
 const MAX_ROUTES = 20;
@@ -21,14 +22,16 @@ const CHAT_ID = /^((chat|thread|session|conversation|run|assistant)_?)?id$/i;
 export const failures = () => (core) => {
   const routes = new Set();
   const suspects = new WeakSet();
+  const inspect = (stream, input, init) => {
+    const url = urlOf(input);
+    const isSuspect = routes.has(routeOf(stream, url)) || looksLikeChat(stream, url, init);
+    if (isSuspect) suspects.add(stream);
+    return isSuspect;
+  };
+  requestTests.set(core.probe, inspect);
 
   return {
-    inspect(stream, input, init) {
-      const url = urlOf(input);
-      const isSuspect = routes.has(routeOf(stream, url)) || looksLikeChat(stream, url, init);
-      if (isSuspect) suspects.add(stream);
-      return isSuspect;
-    },
+    inspect,
     onEvent(stream, event, response) {
       if (event == HEADERS) {
         stream.route = routeOf(stream, response.url);

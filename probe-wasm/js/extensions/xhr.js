@@ -5,6 +5,7 @@ import { STREAMS } from "../tap/content-types.js";
 import { createRequestInspector } from "../tap/request-inspector.js";
 import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../tap/tap-events.js";
 import { listen, watchClass } from "./class-patch.js";
+import { requestTests } from "./request-tests.js";
 
 const TEXT = /^(text)?$/;
 
@@ -32,7 +33,8 @@ export const xhr = ({ isStream, optionsOf } = {}) => (core) => {
 
 function watchRequest(core, inspect, request, optionsOf) {
   const { emit } = core;
-  let method, url, isAsync, accept, stream, asked, opened, length;
+  /** `asked`: the request asks for a stream, or if it is a `suspect`, may do so. */
+  let method, url, isAsync, accept, stream, asked, suspect, opened, length;
 
   const on = (type, listener) => listen(core, request, type, () => stream && listener());
   on("readystatechange", onStateChange);
@@ -68,7 +70,8 @@ function watchRequest(core, inspect, request, optionsOf) {
     stream = { time: performance.now(), method, xhr: true };
     opened = length = 0;
     asked = inspect(stream, url, { body, headers: { accept } });
-    if (asked) open();
+    suspect = !asked && requestTests.get(core.probe)?.(stream, url, { body });
+    if (asked ||= suspect) open();
   }
 
   function open() {
@@ -85,7 +88,7 @@ function watchRequest(core, inspect, request, optionsOf) {
   /** As with fetch: see `../tap/tap.js`. */
   function inspectResponse({ status, responseURL }) {
     const type = request.getResponseHeader("content-type");
-    if (!asked && !STREAMS.test(type)) return end(FORGET);
+    if (!(suspect ? status >= 400 : asked) && !STREAMS.test(type)) return end(FORGET);
     if (!opened) open();
     const response = { status, url: responseURL, headers: { get: () => type } };
     for (const event of [HEADERS, READ]) emit(stream, event, response, performance.now());

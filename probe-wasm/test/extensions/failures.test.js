@@ -18,7 +18,7 @@ const JSON_ANSWER = { headers: new Headers({ "content-type": "application/json" 
 /** The extension, and the events that it sends. */
 function watching() {
   const emitted = [];
-  const extension = failures()({ emit: (...event) => emitted.push(event) });
+  const extension = failures()({ probe: {}, emit: (...event) => emitted.push(event) });
   const inspect = (path, body, method = "POST") => {
     const stream = { method };
     const init = { method, body: body && typeof body == "object" ? JSON.stringify(body) : body };
@@ -225,7 +225,7 @@ test("only a failure of such a request is reported", () => {
 
 test("arguments of any kind are no error", () => {
   assert.ok(!watching().inspect("http://[", CHATS[0][1]));
-  const extension = failures()({});
+  const extension = failures()({ probe: {} });
   assert.ok(!extension.inspect({ method: "POST" }, undefined, null));
   assert.ok(!extension.inspect({}, Symbol("x"), undefined));
 });

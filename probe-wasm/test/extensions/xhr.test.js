@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { failures } from "../../js/extensions/failures.js";
 import { xhr } from "../../js/extensions/xhr.js";
-import { CANCELLED, CHUNK, CLOSED, FAILED, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
+import { CANCELLED, CHUNK, CLOSED, FAILED, FORGET, HEADERS, OPEN, READ, WHOLE } from "../../js/tap/tap-events.js";
 
 class Request extends EventTarget {
   readyState = 0;
@@ -34,7 +35,7 @@ class Request extends EventTarget {
 }
 
 /** A request of a watched page, the events of its streams, and the number of our faults. */
-function page(options) {
+function page(options, probe) {
   const chat = { told: [], moments: [], faults: 0 };
   const guard = (job) => {
     try {
@@ -48,7 +49,7 @@ function page(options) {
     chat.moments.push(moment);
     chat.told.push([stream, moment, value, time]);
   };
-  const extension = xhr(options)({ emit, guard, attempt: guard });
+  const extension = xhr(options)({ probe, emit, guard, attempt: guard });
   return Object.assign(chat, extension, { request: new self.XMLHttpRequest() });
 }
 
@@ -194,4 +195,27 @@ test("options are asked for streams alone", () => {
   request.send();
   request.comes(2);
   assert.deepEqual([told, faults], [[], 0]);
+});
+
+test("failures of requests of LLM clients are told with `failures`", () => {
+  globalThis.location = { href: "https://app.example/" };
+  const probe = {};
+  const chat = page(undefined, probe);
+  failures()({ probe, emit() {} });
+  const ask = JSON.stringify({ id: "c1", messages: [{ role: "user", content: "hi" }] });
+  const toldOf = (body, { type = "application/json", status = 200, failed } = {}) => {
+    const request = new self.XMLHttpRequest();
+    Object.assign(request, { status, getResponseHeader: () => type });
+    request.open("POST", "/api/chat");
+    request.send(body);
+    if (failed) request.dispatchEvent(new Event("error"));
+    else request.comes(2);
+    return chat.moments.splice(0);
+  };
+  assert.deepEqual(toldOf(ask, { status: 429 }), [OPEN, HEADERS, READ, CLOSED]);
+  assert.deepEqual(toldOf(ask, { failed: true }), [OPEN, FAILED]);
+  assert.deepEqual(toldOf(ask, { type: "text/event-stream" }), [OPEN, HEADERS, READ]);
+  assert.deepEqual(toldOf(ask), [OPEN, FORGET], "a whole response");
+  assert.deepEqual(toldOf('{"email":"a"}', { status: 429 }), [], "a login");
+  assert.equal(chat.faults, 0);
 });
