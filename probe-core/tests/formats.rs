@@ -47,8 +47,11 @@ fn reports() -> BTreeMap<String, Vec<Value>> {
 /// The rows of the table under `heading` as cells, the head first.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(project().join("docs/formats.md")).unwrap();
-    let section = text.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
-    let rows = section.lines().filter(|line| line.starts_with('|') && !line.starts_with("| ---"));
+    rows(text.split("\n## ").find(|section| section.starts_with(heading)).unwrap())
+}
+
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let rows = text.lines().filter(|line| line.starts_with('|') && !line.starts_with("| ---"));
     rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()).collect()
 }
 
@@ -74,4 +77,35 @@ fn a_cell_is_a_dash_exactly_if_no_recorded_stream_shows_it() {
             assert_eq!(cell != "–", shown, "{name}, {column}: {cell}");
         }
     }
+}
+
+#[test]
+fn product_formats_are_as_the_docs_say() {
+    let text = fs::read_to_string(project().join("docs/formats-tried.md")).unwrap();
+    let rows = &rows(&text)[1..];
+    let fixtures = project().join("tests/fixtures");
+    for row in rows {
+        let [product, stream, dialect, understood] = row.as_slice() else { panic!("{row:?}") };
+        let [stream, dialect] = [stream, dialect].map(|cell| cell.trim_matches('`'));
+        if stream == "–" {
+            assert_eq!(understood, "in the page alone", "{product}");
+        } else if let Some(socket) = stream.strip_prefix("sockets/") {
+            // `sockets.rs` says what is read of it.
+            assert!(fixtures.join("sockets").join(socket).with_extension("jsonl").exists(), "{product}");
+        } else {
+            let report = fixtures.join("streams").join(stream).with_extension("expected.json");
+            let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+            assert_eq!(report["dialect"], dialect, "{product}");
+            let has_text = report["deltas"] != 0 || dialect == "plain_text";
+            let is_understood = has_text && report["outcome"] == "complete";
+            assert_eq!(understood == "yes", is_understood, "{product}");
+        }
+    }
+    let understood = rows.iter().filter(|row| row[3] == "yes").count();
+    let share = format!(
+        "understands {understood} of {} formats of products, {} %",
+        rows.len(),
+        understood * 100 / rows.len()
+    );
+    assert!(text.contains(&share), "{share}");
 }
