@@ -85,6 +85,7 @@ async fn the_first_screen_names_a_planted_incident() -> Result<()> {
     ensure!(others["verdict"]["level"] == "good", "{others}");
     let streams = |summary: &Value| summary["streams"].as_u64().unwrap_or_default();
     ensure!(streams(&firefox) > 400 && streams(&others) > 50, "{others}");
+    heatmap_has_markers(&browser, &collector).await?;
     browser.page.goto(&collector.url).await?;
     state(&browser, "ready").await?;
     let shown = text(&browser, "[data-verdict=bad]").await?;
@@ -103,6 +104,18 @@ async fn budget_lists_releases_and_markers(browser: &Browser) -> Result<()> {
     let [release, deploy] = ["shop release: v42", "shop deploy: gateway 2.1"].map(|line| listed.find(line));
     ensure!(release.is_some() && release < deploy && listed.contains("2 markers"), "{listed}");
     Ok(())
+}
+
+/// Like every chart over time. The deploy is of this moment, so its label has no room.
+async fn heatmap_has_markers(browser: &Browser, collector: &Collector) -> Result<()> {
+    browser.page.goto(&format!("{}/?site=shop&drawing=heatmap", collector.url)).await?;
+    state(browser, "ready").await?;
+    let marks =
+        "return [...document.querySelectorAll('.heat .mark:not(.target)')].map(mark => mark.textContent)";
+    eventually("the release and the deploy on the heatmap", || async {
+        (browser.page.execute(marks, vec![]).await.ok()? == json!(["v42", ""])).then_some(())
+    })
+    .await
 }
 
 /// Streams of the last hour as the demo has them. One of its providers has an incident of its own.

@@ -7,12 +7,15 @@ import { useWidth } from "../ui/width";
 import { BrushSpan, useBrush } from "./brush";
 import { slowTarget } from "./chart-captions";
 import { cellsOf, SHADES, type Cell } from "./heatmap-scale";
+import { markers } from "./markers";
 import { logTicks, ticksWithin, timeLabel, timeTicks } from "./ticks";
 
 const LEFT = 64;
 const RIGHT = 8;
 const FOOT = 24;
 const HEIGHT = 304;
+/** More than the mean width of a label's characters. */
+const CHARACTER = 7;
 
 interface HeatmapProps {
   answer: HeatmapAnswer;
@@ -48,6 +51,7 @@ export function Heatmap({ answer, label, onBrush }: HeatmapProps) {
             </text>
           </g>
         )}
+        <Markers answer={answer} x={scales.x} />
         <Axes answer={answer} scales={scales} width={width} />
       </svg>
       <p class="bars-over" aria-hidden="true">
@@ -69,6 +73,21 @@ function rectOf(cell: Cell, at: number, scales: Scales, step: number) {
       height={Math.max(1, scales.y(cell.lower_ms) - scales.y(cell.upper_ms))}
     />
   );
+}
+
+/** A line at each event, and its label if it fits before the next one. */
+function Markers({ answer: { from, to }, x }: { answer: HeatmapAnswer; x: Scales["x"] }) {
+  const shown = markers.value.filter(({ at }) => at >= from && at <= to).sort((one, other) => one.at - other.at);
+  return shown.map(({ at, label }, index) => (
+    <g key={index} class="mark">
+      <line x1={x(at)} x2={x(at)} y1={0} y2={HEIGHT - FOOT} />
+      {label.length * CHARACTER < x(shown[index + 1]?.at ?? to) - x(at) && (
+        <text x={x(at) + 4} y={HEIGHT - FOOT - 4}>
+          {label}
+        </text>
+      )}
+    </g>
+  ));
 }
 
 /** Legend of the shades. The cell with the most samples is the darkest. */
