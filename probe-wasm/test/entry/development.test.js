@@ -65,6 +65,34 @@ test("each mistake is told once, and each stream with debug", async () => {
   ]);
 });
 
+test("each stream is told if the page's address asks for it", async () => {
+  const accepted = () => new Response(null, { status: 204 });
+  location.search = "?chat=7&llm-rum-debug";
+  try {
+    const lines = await told({}, accepted, ask);
+    assert.equal(lines.length, 1, lines.join("\n"));
+    assert.match(lines[0], /^info llm-rum: unobserved/);
+    assert.deepEqual(await told({ debug: false }, accepted, ask), [], "the option outranks the address");
+  } finally {
+    location.search = "";
+  }
+});
+
+test("a policy that forbids WebAssembly is told if it is used", async () => {
+  const accepted = () => new Response(null, { status: 204 });
+  const { compile } = WebAssembly;
+  WebAssembly.compile = () => Promise.reject(new WebAssembly.CompileError("blocked by CSP"));
+  try {
+    const wasmUrl = "https://rum.example/llm-rum.wasm";
+    const lines = await told({ wasmUrl }, accepted, ask);
+    const ofPolicy = lines.filter((line) => line.includes("the page's policy forbids WebAssembly"));
+    assert.equal(ofPolicy.length, 1, lines.join("\n"));
+    assert.deepEqual(await told({ wasmUrl: false }, accepted, ask), []);
+  } finally {
+    WebAssembly.compile = compile;
+  }
+});
+
 test("a collector that cannot be reached is explained", async () => {
   const failed = () => Promise.reject(new TypeError("Failed to fetch"));
   const [line] = await told({ patchFetch: false }, failed, async (probe) => {
