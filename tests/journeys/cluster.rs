@@ -355,7 +355,9 @@ const CLUSTER: &str = include_str!("../../docs/cluster.md");
 
 fn configure(folder: &Path, clickhouse: &str) -> Result<()> {
     let alone = "settle_after_seconds = 3\n[ingest]\nproxies = [\"127.0.0.0/8\"]\n\
-                 [country]\nheader = \"cf-ipcountry\"\n";
+                 [country]\nheader = \"cf-ipcountry\"\n\
+                 [[sites]]\nname = \"demo\"\nkeys = [\"demo\"]\norigins = [\"loopback\"]\n\
+                 attributes = [\"plan\"]\n";
     std::fs::write(folder.join("alone.toml"), alone)?;
     let cluster = format!("{alone}[store.clickhouse]\nurl = \"{clickhouse}\"\npublish_seconds = 1\n");
     Ok(std::fs::write(folder.join("cluster.toml"), cluster)?)

@@ -145,6 +145,9 @@ impl Both {
             "sample=failed",
             "sample=uniform",
             "sample=slowest&site=demo",
+            "browser=firefox&attribute.plan=pro",
+            "release=%3D%22v%22%20%5CN&variant=!a",
+            "attribute.plan=unknown&os=!android&connection=unknown",
         ] {
             let path = format!("/v1/streams?{asked}&limit=500");
             let ids = |page: Value| -> Option<Vec<String>> {
@@ -198,7 +201,14 @@ impl Both {
             ("/v1/breakdown?range=6h&by=defect&by=model".to_owned(), "groups"),
             (format!("/v1/summary?range=6h&outcome=truncated&dialect={dialect}"), "outcomes"),
             (format!("/v1/summary?range=6h&dialect={dialect}"), "goodput"),
-        ] {
+            ("/v1/breakdown?range=6h&by=browser&by=attribute.plan".to_owned(), "groups"),
+            ("/v1/breakdown?range=6h&by=release&by=model&os=windows".to_owned(), "groups"),
+            ("/v1/summary?range=6h&attribute.plan=!free&browser=chrome&browser=safari".to_owned(), "ttfv"),
+            ("/v1/histogram?range=6h&metric=e2e&variant=it%27s%20%5C%20b".to_owned(), "buckets"),
+        ]
+        .into_iter()
+        .chain(OF_SINGLE_STREAMS.map(|name| (format!("/v1/breakdown?range=6h&by={name}"), "groups")))
+        {
             let (mut alone, mut cluster) = (self.alone.get(&path).await?, self.cluster[1].get(&path).await?);
             in_order(&mut alone);
             in_order(&mut cluster);
@@ -298,7 +308,7 @@ impl Both {
 /// Groups of the same size may come in any order.
 fn in_order(answer: &mut Value) {
     if let Some(groups) = answer["groups"].as_array_mut() {
-        groups.sort_by_key(|group| group["value"].to_string());
+        groups.sort_by_key(|group| [&group["value"], &group["and_value"]].map(Value::to_string));
     }
 }
 
@@ -374,3 +384,24 @@ fn age(data: &Path) -> Result<()> {
 }
 
 const COLLECTORS: usize = 3;
+
+/// Dimensions that no window has.
+const OF_SINGLE_STREAMS: [&str; 17] = [
+    "release",
+    "variant",
+    "route",
+    "browser",
+    "browser_version",
+    "os",
+    "device",
+    "connection",
+    "protocol",
+    "visibility",
+    "prompt_size",
+    "cached",
+    "reasoning",
+    "stream_kind",
+    "finish_reason",
+    "server_source",
+    "attribute.plan",
+];
