@@ -1,5 +1,5 @@
-//! `docs/formats.md` agrees with the recordings: its tables list a field for a format if, and only if, a recorded stream
-//! of that format shows it.
+//! `docs/formats.md` and `docs/format-tokens.md` agree with the recordings: their tables list a field for a format if,
+//! and only if, a recorded stream of that format shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,6 +25,9 @@ const COLUMNS: [(&str, Shows); 10] = [
     ("server time", |report| report["server"]["source"].as_str().is_some_and(|source| source != "comment")),
 ];
 
+const ENDS: (&str, &str) = ("formats.md", "How each ends");
+const FACTS: (&str, &str) = ("format-tokens.md", "What each can tell");
+
 fn project() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
@@ -44,9 +47,9 @@ fn reports() -> BTreeMap<String, Vec<Value>> {
     reports
 }
 
-/// The rows of the table under `heading` as cells, the head first.
-fn table(heading: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(project().join("docs/formats.md")).unwrap();
+/// The rows of the table under `heading` of a page as cells, the head first.
+fn table((page, heading): (&str, &str)) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(project().join("docs").join(page)).unwrap();
     rows(text.split("\n## ").find(|section| section.starts_with(heading)).unwrap())
 }
 
@@ -62,13 +65,13 @@ fn names(rows: &[Vec<String>]) -> BTreeSet<String> {
 #[test]
 fn both_tables_name_every_format_that_has_a_recorded_stream() {
     let recorded = reports().into_keys().collect::<BTreeSet<_>>();
-    assert_eq!(names(&table("How each ends")), recorded);
-    assert_eq!(names(&table("What each can tell")), recorded);
+    assert_eq!(names(&table(ENDS)), recorded);
+    assert_eq!(names(&table(FACTS)), recorded);
 }
 
 #[test]
 fn a_cell_is_a_dash_exactly_if_no_recorded_stream_shows_it() {
-    let (rows, reports) = (table("What each can tell"), reports());
+    let (rows, reports) = (table(FACTS), reports());
     assert_eq!(rows[0][1..], COLUMNS.map(|(name, _)| name.to_owned()));
     for row in &rows[1..] {
         let name = row[0].trim_matches('`');
