@@ -35,6 +35,7 @@ mod readme;
 mod recipes;
 mod recomputed;
 mod returning;
+mod sandboxed;
 mod scenarios;
 mod sending;
 mod stream_export;

@@ -11,7 +11,9 @@ use anyhow::{Context, Result};
 use axum::body::Body;
 use axum::extract::{self, State};
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
+};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
@@ -158,7 +160,8 @@ async fn recorded(
         tokio::time::sleep(Duration::from_millis(10)).await;
         Some((anyhow::Ok(read), reads))
     });
-    let kind = [(CONTENT_TYPE, "text/event-stream"), (EXTENSION, "v1")];
+    // A sandboxed frame is of another origin than its own server.
+    let kind = [(CONTENT_TYPE, "text/event-stream"), (EXTENSION, "v1"), (ACCESS_CONTROL_ALLOW_ORIGIN, "*")];
     (kind, Body::from_stream(body)).into_response()
 }
 
