@@ -1,4 +1,4 @@
-"""A real Gradio app in Chromium: each answer is one report, with the times that its wire shows."""
+"""A real Gradio app in every engine: each answer is one report, with the times that its wire shows."""
 
 import asyncio
 import json
@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from conftest import Collector, free_port, serving, until
-from webdriver import Page, chromium
+from webdriver import ENGINES, Page, browser
 
 # Half of the reports differ from the wire by less than this; the text after the first comes 40 ms later.
 ERROR_MS = 10.0
@@ -157,9 +158,14 @@ def app(collector: Collector, log: Path, program: Path = CHAT) -> Iterator[Wire]
         yield Wire(port)
 
 
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @contextmanager
-def page_of(wire: Wire) -> Iterator[Page]:
-    with chromium() as page:
+def page_of(wire: Wire, engine: str) -> Iterator[Page]:
+    with browser(engine) as page:
         page.open(f"http://127.0.0.1:{wire.port}/")
         yield page
 
@@ -196,8 +202,8 @@ def check_answers(wire: Wire, streams: list[dict]) -> None:
     assert statistics.median(errors) <= ERROR_MS, errors
 
 
-def test_each_answer_is_one_stream_with_the_times_of_the_wire(collector: Collector, tmp_path: Path) -> None:
-    with app(collector, tmp_path / "log") as wire, page_of(wire) as page:
+def test_each_answer_is_one_stream_with_the_times_of_the_wire(collector: Collector, tmp_path: Path, engine: str) -> None:
+    with app(collector, tmp_path / "log") as wire, page_of(wire, engine) as page:
         page.run(ASK, QUESTIONS)
         streams = reports(collector, has_answers(len(QUESTIONS)))
         check_answers(wire, streams)
@@ -208,8 +214,8 @@ def test_each_answer_is_one_stream_with_the_times_of_the_wire(collector: Collect
         reports(collector, lambda streams: len(streams) >= others, "background")
 
 
-def test_stop_aborts_and_errors_are_the_apps(collector: Collector, tmp_path: Path) -> None:
-    with app(collector, tmp_path / "log") as wire, page_of(wire) as page:
+def test_stop_aborts_and_errors_are_the_apps(collector: Collector, tmp_path: Path, engine: str) -> None:
+    with app(collector, tmp_path / "log") as wire, page_of(wire, engine) as page:
         page.run(STOP)
         streams = reports(collector, has_answers(1))
         report, _ = report_of(wire, streams, "endless")
@@ -226,8 +232,8 @@ def count_failed(streams: list[dict]) -> int:
     return sum(stream["outcome"] == "provider_error" for stream in streams)
 
 
-def test_two_chats_side_by_side_have_two_reports(collector: Collector, tmp_path: Path) -> None:
-    with app(collector, tmp_path / "log", TWO_CHATS) as wire, page_of(wire) as page:
+def test_two_chats_side_by_side_have_two_reports(collector: Collector, tmp_path: Path, engine: str) -> None:
+    with app(collector, tmp_path / "log", TWO_CHATS) as wire, page_of(wire, engine) as page:
         page.run(ASK_BOTH)
         streams = reports(collector, has_answers(2))
         told = {stream["response_id"]: (stream["outcome"], stream["deltas"]) for stream in streams}
@@ -235,13 +241,13 @@ def test_two_chats_side_by_side_have_two_reports(collector: Collector, tmp_path:
         assert told == {left: ("complete", 12), right: ("complete", 6)}
 
 
-def test_event_source_reads_the_queue_as_well(collector: Collector, tmp_path: Path) -> None:
-    with app(collector, tmp_path / "log") as wire, page_of(wire) as page:
+def test_event_source_reads_the_queue_as_well(collector: Collector, tmp_path: Path, engine: str) -> None:
+    with app(collector, tmp_path / "log") as wire, page_of(wire, engine) as page:
         page.run(EVENT_SOURCE, QUESTIONS)
         check_answers(wire, reports(collector, has_answers(len(QUESTIONS))))
 
 
-def test_the_recipe_of_the_docs_reports_each_answer(collector: Collector, tmp_path: Path) -> None:
+def test_the_recipe_of_the_docs_reports_each_answer(collector: Collector, tmp_path: Path, engine: str) -> None:
     [code] = re.findall(r"^```python\n(.*?)^```", RECIPE.read_text(), re.DOTALL | re.MULTILINE)
     code = code.replace("https://rum.example", collector.url).replace("pk_live_1", "pk_chat")
     program = tmp_path / "chat.py"
@@ -250,7 +256,7 @@ def test_the_recipe_of_the_docs_reports_each_answer(collector: Collector, tmp_pa
 
 
 {code}""")
-    with app(collector, tmp_path / "log", program) as wire, page_of(wire) as page:
+    with app(collector, tmp_path / "log", program) as wire, page_of(wire, engine) as page:
         page.run(ASK, ["moon"])
         report, _ = report_of(wire, reports(collector, has_answers(1)), "moon")
         assert (report["outcome"], report["deltas"]) == ("complete", 3)

@@ -93,7 +93,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
 
 /// Real products send timings to the collector. Apart from the other tests, because their packages take long to install.
 pub(crate) fn test_products(root: &Path) -> Result<()> {
-    tools::programs(&[tools::CHROMIUM, tools::CHROMEDRIVER, tools::NGINX])?;
+    tools::browsers(root)?;
+    tools::programs(&[tools::NGINX])?;
     let suites = [
         ("OpenTelemetry", "test_opentelemetry.py", tools::product_packages(root, "opentelemetry")?),
         ("LiteLLM", "test_litellm.py", tools::product_packages(root, "litellm")?),
