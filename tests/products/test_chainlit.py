@@ -8,24 +8,34 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from conftest import Collector, free_port, serving, until
 from webdriver import Page, chromium, post
 
 ERROR_MS = 10.0
 
-# Notes the time of each packet before the page and the probe see it.
+# Notes the time of each packet before the page and the probe see it, and how many sockets the page opens.
 WIRE = """
 window.wire = [];
+window.sockets = 0;
 const note = (way, text) => wire.push([way, performance.now(), text]);
 const { send } = WebSocket.prototype;
 WebSocket.prototype.send = function (text) { note("out", text); return send.call(this, text); };
 window.WebSocket = new Proxy(WebSocket, {
   construct(...call) {
+    window.sockets++;
     const socket = Reflect.construct(...call);
     socket.addEventListener("message", ({ data }) => note("in", data));
     return socket;
   },
 });
+const { send: sendRequest } = XMLHttpRequest.prototype;
+XMLHttpRequest.prototype.send = function (body) {
+  const noteAll = (way, packets) => packets.split("\\x1e").forEach((packet) => note(way, packet));
+  if (typeof body == "string") noteAll("out", body);
+  this.addEventListener("load", () => /^(text)?$/.test(this.responseType) && noteAll("in", this.responseText));
+  return sendRequest.call(this, body);
+};
 """
 
 RECIPE = Path(__file__).parents[2] / "docs/recipes/chainlit.js"
@@ -51,7 +61,7 @@ UNTIL = "while (!(%s)) await new Promise((next) => setTimeout(next, 20)); return
 
 
 @contextmanager
-def chainlit(collector: Collector, folder: Path) -> Iterator[str]:
+def chainlit(collector: Collector, folder: Path, transport: str) -> Iterator[str]:
     port = free_port()
     (folder / "public").mkdir()
     loader = RECIPE.read_text().replace("https://rum.example", collector.url).replace("pk_live_1", "pk_chat")
@@ -59,7 +69,9 @@ def chainlit(collector: Collector, folder: Path) -> Iterator[str]:
     (folder / ".chainlit").mkdir()
     # It refuses the file of another version.
     meta = f'[meta]\ngenerated_by = "{version("chainlit")}"\n'
-    (folder / ".chainlit/config.toml").write_text(f'[UI]\nname = "Assistant"\ncustom_js = "/public/llm-rum-loader.js"\n{meta}')
+    ui = '[UI]\nname = "Assistant"\ncustom_js = "/public/llm-rum-loader.js"\n'
+    project = f'[project]\ntransports = ["{transport}"]\n'
+    (folder / ".chainlit/config.toml").write_text(project + ui + meta)
     app = Path(__file__).parent / "chainlit_chat.py"
     command = [sys.executable, "-m", "chainlit", "run", app, "--headless", "--host", "127.0.0.1", "--port", str(port)]
     environment = os.environ | {"CHAINLIT_APP_ROOT": str(folder)}
@@ -110,9 +122,11 @@ def is_text(packet: str) -> bool:
     return name in ["stream_start", "stream_token"] or is_answer
 
 
-def test_answers_over_socket_io_are_as_on_the_wire(collector: Collector, tmp_path: Path) -> None:
-    with chainlit(collector, tmp_path) as url, chromium() as page:
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+def test_answers_over_socket_io_are_as_on_the_wire(collector: Collector, tmp_path: Path, transport: str) -> None:
+    with chainlit(collector, tmp_path, transport) as url, chromium() as page:
         chat = Chat(page, url)
+        assert (page.run("return sockets;") > 0) == (transport == "websocket")
         errors = []
         for count, (question, outcome, deltas) in enumerate(ANSWERED, start=1):
             chat.ask(question)
