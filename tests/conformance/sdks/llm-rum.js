@@ -1,13 +1,17 @@
 // The probe as it is built for npm.
 
 import { start } from "/probe/llm-rum.mjs";
-import { eventSource, failures, lastWord, marks, networkTiming, paint, probeOverhead, traceId, webSocket, xhr } from "/probe/llm-rum-more.mjs";
+import * as more from "/probe/llm-rum-more.mjs";
+
+/** Options of the extensions that need some. */
+const OPTIONS = { webSocket: { isStream: () => true } };
 
 let probe;
 
 export function install() {
   probe = start({ collector: location.origin, site: "demo" });
-  probe.use(eventSource(), failures(), xhr(), webSocket({ isStream: () => true }), paint(), networkTiming(), lastWord(), marks(), traceId(), probeOverhead());
+  // All that there are: an extension that is added later is among them.
+  probe.use(...Object.entries(more).map(([name, extension]) => extension(OPTIONS[name])));
 }
 
 export function uninstall() {
