@@ -249,6 +249,41 @@ async fn outcomes_and_defects_group_streams() {
     assert_eq!(pairs["groups"].as_array().unwrap().len(), 6, "{pairs}");
 }
 
+/// Pages choose releases, so a question keeps at most so many apart.
+#[tokio::test]
+async fn values_beyond_the_first_500_are_one_group() {
+    const STREAMS: u128 = 560;
+    let collector = TestCollector::new();
+    let with_release = |id| {
+        let mut report = report(id);
+        report.page.get_or_insert_default().release = Some(format!("r{id}").into());
+        report
+    };
+    for batch in (1..=STREAMS).map(with_release).collect::<Vec<_>>().chunks(50) {
+        collector.report(batch).await;
+    }
+    collector.until("/v1/summary", |summary| summary["streams"] == STREAMS as u64).await;
+
+    let answer = collector.json("/v1/breakdown?by=release&limit=500").await;
+    let groups = answer["groups"].as_array().unwrap();
+    assert_eq!((groups.len(), &answer["omitted"]), (500, &1.into()));
+    assert_eq!((&groups[0]["value"], &groups[0]["streams"]), (&"other".into(), &60.into()));
+    assert!(groups[1..].iter().all(|group| group["streams"] == 1), "{answer}");
+
+    // A stream with two defects is once in `other`, where neither of its pairs has a group of its own.
+    let answer = collector.json("/v1/breakdown?by=release&by=defect&limit=500").await;
+    let groups = answer["groups"].as_array().unwrap();
+    assert_eq!((groups.len(), &answer["omitted"]), (500, &1.into()));
+    let other = &groups[0];
+    assert_eq!((&other["value"], &other["and_value"]), (&"other".into(), &"other".into()), "{other}");
+    let pairs_of = |id: u128| if id.is_multiple_of(14) { 2 } else { 1 };
+    let pairs: u64 = (1..=STREAMS).map(pairs_of).sum();
+    let in_other = other["streams"].as_u64().unwrap();
+    assert!(in_other < pairs - 500 && in_other >= 60, "{in_other} of {pairs} pairs");
+    let share = in_other as f64 / STREAMS as f64;
+    assert!((other["share"].as_f64().unwrap() - share).abs() < 1e-9, "{other}");
+}
+
 #[tokio::test]
 async fn a_list_has_the_streams_of_a_filter_page_by_page() {
     let collector = counted().await;
