@@ -32,6 +32,48 @@ async fn mistakes(engine: Engine) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_console_names_a_policy_that_forbids_wasm() -> Result<()> {
+    in_every_engine(policies).await
+}
+
+/// The page's address asks for a line about each stream.
+async fn policies(engine: Engine) -> Result<()> {
+    let stage = Stage::set_in(engine).await?;
+    let collector = &stage.collector.url;
+    let head = format!(
+        "<script>{KEEP_LINES}</script>\
+         <script src=\"{collector}/llm-rum-dev.js\" data-site=demo data-use-case=chat></script>\
+         <script>{KEEP_END}</script>"
+    );
+    let policy = format!("script-src 'self' 'unsafe-inline' {collector}");
+    let only_chunks = Some("unobserved · no known format");
+    for (policy, address, stream, is_told) in [
+        (&*policy, "?llm-rum-debug", only_chunks, true),
+        (&format!("{policy} 'wasm-unsafe-eval'"), "?llm-rum-debug", Some("complete · openai_chat"), false),
+        ("", "", None, false),
+    ] {
+        let page = AppPage::serve(&head, policy).await?;
+        stage.browser.page.goto(&format!("{}/{address}", page.url)).await?;
+        let told = stage
+            .browser
+            .run(READ_ONE, vec!["/recorded/chat_vllm_metrics/v1/chat/completions".into()])
+            .await?;
+        let lines: Vec<String> = serde_json::from_value(told)?;
+        let of_streams: Vec<_> = lines.iter().filter(|line| **line != FORBIDDEN).collect();
+        ensure!((lines.len() > of_streams.len()) == is_told, "{policy} in {engine:?}: {lines:#?}");
+        let is_right = match stream {
+            Some(begin) => of_streams.len() == 1 && of_streams[0].starts_with(begin),
+            None => of_streams.is_empty(),
+        };
+        ensure!(is_right, "{policy} in {engine:?}: {lines:#?}");
+    }
+    stage.browser.close().await
+}
+
+const FORBIDDEN: &str = "the page's policy forbids WebAssembly, so only chunks are measured: \
+                         add 'wasm-unsafe-eval' to script-src";
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_tag_tells_mistakes_on_loopback_only() -> Result<()> {
     in_every_engine(tags_on_loopback).await
 }
@@ -68,6 +110,19 @@ const USE_CASE: &str = "data-usecase is unknown: did you mean data-use-case?";
 
 const KEEP_WARNINGS: &str =
     "window.warnings = []; console.warn = (prefix, sentence) => window.warnings.push(sentence)";
+
+const KEEP_LINES: &str =
+    "window.lines = []; console.warn = console.info = (prefix, line) => window.lines.push(line)";
+
+const KEEP_END: &str =
+    "window.ended = new Promise(end => window.llmRum.probe.onStreamEnd(() => setTimeout(end)))";
+
+/// Reads one answer and gives back what was told in the console until then.
+const READ_ONE: &str = "
+    await (await fetch(args[0], { method: 'POST', body: '{\"stream\":true}' })).text();
+    await window.ended;
+    await window.llmRum.probe.flush();
+    return window.lines;";
 
 /// Two probes one after the other: the first has a wrong key and a wrong option.
 const READ_STREAMS: &str = "
