@@ -2,10 +2,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
 use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 use tokio_io_timeout::TimeoutWriter;
@@ -14,7 +18,7 @@ use crate::http::client_ip::{ClientNetwork, Peer};
 
 /// Limits of open connections, for each client network and together. The last eighth is kept for networks without a
 /// connection. A part of it is kept for this machine and for proxies, so that no flood silences health checks. Beyond
-/// these limits a new connection takes the place of an idle one.
+/// these limits a new connection takes the place of an idle one: one without a request, or with a part of its head.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
     open: Mutex<OpenConnections>,
@@ -42,12 +46,37 @@ struct UsedConnection {
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     used_ms: AtomicU64,
+    /// Requests whose response has not ended.
+    requests: AtomicUsize,
     close: Notify,
 }
 
 impl Activity {
-    /// A request begins.
-    pub(crate) fn touch(&self, now: Duration) {
+    /// A request begins: its head is complete.
+    pub(crate) fn begin_request(&self, now: Duration) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.touch(now);
+    }
+
+    /// The request ends with the body of its response.
+    pub(crate) fn end_request_with(self: &Arc<Self>, response: Response) -> Response {
+        if response.body().is_end_stream() {
+            self.end_request();
+            return response;
+        }
+        response.map(|body| Body::new(ObservedBody { body, activity: self.clone() }))
+    }
+
+    /// Whether a request has begun whose response has not ended.
+    pub(crate) fn has_request(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) > 0
+    }
+
+    fn end_request(&self) {
+        self.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn touch(&self, now: Duration) {
         self.used_ms.store(now.as_millis() as u64, Ordering::Relaxed);
     }
 
@@ -59,6 +88,38 @@ impl Activity {
     /// Completes when the connection is to end after its current response.
     pub(crate) async fn told_to_close(&self) {
         self.close.notified().await;
+    }
+}
+
+/// The body of a response. The request ends when it is dropped.
+struct ObservedBody {
+    body: Body,
+    activity: Arc<Activity>,
+}
+
+impl HttpBody for ObservedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for ObservedBody {
+    fn drop(&mut self) {
+        self.activity.end_request();
     }
 }
 
@@ -92,8 +153,10 @@ impl ConnectionLimits {
                 }
                 let is_full = all >= self.most - reserved;
                 let makes_room = is_full && open.close_idle(now);
-                // The idle one has its place until it has ended.
-                let has_room = all < self.most - self.most / OWN_RESERVE;
+                // The idle one has its place until it has ended, so the new one gets one of the reserved places. Networks
+                // with connections get half of these.
+                let reserved = if count == 0 { self.most / OWN_RESERVE } else { self.most / NEW_RESERVE / 2 };
+                let has_room = all < self.most - reserved;
                 if is_full && !(makes_room && has_room) {
                     return None;
                 }
@@ -115,17 +178,18 @@ impl OpenConnections {
         for _ in 0..self.by_use.len() {
             let Some(oldest) = self.by_use.pop_front() else { return false };
             let Some(activity) = oldest.activity.upgrade() else { continue };
-            let used_ms = activity.used_ms.load(Ordering::Relaxed);
-            if used_ms > oldest.used_ms {
-                // It was used since, and waits again behind the others.
-                self.by_use.push_back(UsedConnection { used_ms, ..oldest });
-            } else if used_ms + IDLE_MS <= now_ms {
-                activity.close();
-                return true;
-            } else {
+            if oldest.used_ms + IDLE_MS > now_ms {
                 self.by_use.push_front(oldest);
                 return false;
             }
+            let begun_ms = activity.used_ms.load(Ordering::Relaxed);
+            let used_ms = if activity.has_request() { now_ms } else { begun_ms };
+            if used_ms <= oldest.used_ms {
+                activity.close();
+                return true;
+            }
+            // It was used since, and waits again behind the others.
+            self.by_use.push_back(UsedConnection { used_ms, ..oldest });
         }
         false
     }
@@ -142,7 +206,7 @@ impl OpenConnections {
 const NEW_RESERVE: usize = 8;
 /// One connection in this many is for this machine and for proxies.
 const OWN_RESERVE: usize = 64;
-/// A connection is idle if its last request began so long ago.
+/// A connection is idle if it has no request, and its last one began so long ago.
 const IDLE_MS: u64 = 1_000;
 /// So many places of ended connections stay in any case.
 const FEW: usize = 64;
@@ -227,17 +291,22 @@ mod tests {
         let mut held: Vec<_> =
             (0..56).map(|n| shares.take(client("192.0.2.1"), at(n)).expect("there is room")).collect();
         held[0].activity.touch(at(100));
+        held[2].activity.begin_request(at(50));
         assert!(shares.take(client("192.0.2.1"), at(900)).is_none(), "none is idle for long");
         let new = shares.take(client("192.0.2.1"), at(1_050)).expect("one is idle");
         assert!(!is_closed(&held[0]) && is_closed(&held[1]) && !is_closed(&held[2]), "the longest");
         drop(held.remove(1));
         held.push(new);
-        // This machine keeps its part.
+        // Half of the reserved places stay free for networks without a connection, until idle ones have ended.
         let mut more = Vec::new();
         while let Some(permit) = shares.take(client("192.0.2.1"), at(9_000)) {
             more.push(permit);
         }
-        assert_eq!((held.len() + more.len(), more.len()), (63, 7));
+        assert_eq!((held.len() + more.len(), more.len()), (60, 4));
+        for n in 0..3 {
+            more.extend(shares.take(client(&format!("198.51.{n}.1")), at(9_000)));
+        }
+        assert_eq!(more.len(), 7);
         assert!(
             shares.take(client("198.51.100.1"), at(9_000)).is_none(),
             "one was told to end, and has not ended"
@@ -249,6 +318,23 @@ mod tests {
         drop((held, more));
         let open = shares.open.lock().unwrap();
         assert!(open.all == 0 && open.by_use.len() <= FEW);
+    }
+
+    #[test]
+    fn a_connection_with_a_request_makes_no_room() {
+        let shares = Arc::new(ConnectionLimits::new(64, 64));
+        let take = |seconds| shares.take(client("192.0.2.1"), Duration::from_secs(seconds));
+        let held: Vec<_> = (0..56).map(|_| take(0).expect("there is room")).collect();
+        for permit in &held {
+            permit.activity.begin_request(START);
+        }
+        assert!(take(9).is_none(), "each waits for a body, or for its client to read");
+        assert!(shares.take(client("198.51.100.1"), Duration::from_secs(9)).is_some());
+        let answer = held[7].activity.end_request_with(Response::new(Body::from("whole")));
+        assert!(take(20).is_none(), "its response has not ended");
+        drop(answer);
+        assert!(take(30).is_some());
+        assert!(held[7].activity.told_to_close().now_or_never().is_some());
     }
 
     #[tokio::test(start_paused = true)]

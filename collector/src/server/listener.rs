@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
@@ -57,9 +58,12 @@ pub async fn serve(
             state.counters().connection_refused();
             continue;
         };
-        let activity = share.activity.clone();
-        let service = TowerToHyperService::new(app.clone().map_request(move |request| {
-            activity.touch(time::steady());
+        let (begin, end) = (share.activity.clone(), share.activity.clone());
+        let service = ServiceExt::<Request<Incoming>>::map_response(app.clone(), move |response| {
+            end.end_request_with(response)
+        });
+        let service = TowerToHyperService::new(service.map_request(move |request| {
+            begin.begin_request(time::steady());
             with(peer, request)
         }));
         let stream = TokioIo::new(with_write_timeout(stream, answer_within));
@@ -82,14 +86,19 @@ async fn serve_one(
     ending: &mut watch::Receiver<()>,
 ) {
     let mut connection = pin!(connection);
-    tokio::select! {
+    let makes_room = tokio::select! {
         // A client's protocol error concerns only its connection.
         _ended = connection.as_mut() => return,
-        _ = ending.changed() => {}
-        () = activity.told_to_close() => {}
-    }
+        _ = ending.changed() => false,
+        () = activity.told_to_close() => true,
+    };
     connection.as_mut().graceful_shutdown();
-    let _ended = connection.await;
+    // Hyper waits for the rest of a head that has begun to arrive.
+    while timeout(END_WITHIN, connection.as_mut()).await.is_err() {
+        if makes_room && !activity.has_request() {
+            break;
+        }
+    }
 }
 
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
@@ -117,6 +126,9 @@ fn with<B>(peer: Peer, mut request: Request<B>) -> Request<B> {
     request
 }
 
+/// A connection that makes room for another, and has no request, ends within this.
+const END_WITHIN: Duration = Duration::from_secs(2);
+
 const MOST_HEADERS: usize = 64;
 /// Buffer per connection. A request head can be up to twice as long, because the last read may fill the
 /// buffer again. A body is read in parts of this size.
@@ -131,6 +143,7 @@ mod tests {
     use hyper::service::service_fn;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::sync::Notify;
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -144,10 +157,15 @@ mod tests {
         let (client, server) = duplex(1_000);
         let activity = Arc::new(Activity::default());
         let (ending, mut open) = watch::channel(());
-        let answer = service_fn(|_| async {
-            ASKED.notify_one();
-            MAY_ANSWER.notified().await;
-            Ok::<_, Infallible>(Response::new(Body::from("whole")))
+        let (begin, end) = (activity.clone(), activity.clone());
+        let answer = service_fn(move |_| {
+            begin.begin_request(Duration::ZERO);
+            let end = end.clone();
+            async move {
+                ASKED.notify_one();
+                MAY_ANSWER.notified().await;
+                Ok::<_, Infallible>(end.end_request_with(Response::new(Body::from("whole"))))
+            }
         });
         let connection = http1::Builder::new().serve_connection(TokioIo::new(server), answer);
         let told = activity.clone();
@@ -160,6 +178,17 @@ mod tests {
         let (mut client, activity, _ending) = connected();
         activity.close();
         assert_eq!(client.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_with_half_a_head_ends_when_told() {
+        let (mut client, activity, _ending) = connected();
+        client.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
+        tokio::task::yield_now().await;
+        activity.close();
+        let told = Instant::now();
+        assert_eq!(client.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+        assert!(told.elapsed() <= END_WITHIN + Duration::from_millis(1), "{:?}", told.elapsed());
     }
 
     #[tokio::test]
