@@ -36,6 +36,19 @@ impl BodyLimits {
     }
 }
 
+/// Why a body is refused, and what it cost.
+pub(crate) struct RefusedBody {
+    pub(crate) error: ApiError,
+    /// Bytes that were received or decompressed, whichever is more.
+    pub(crate) bytes: usize,
+}
+
+impl From<RefusedBody> for ApiError {
+    fn from(refused: RefusedBody) -> Self {
+        refused.error
+    }
+}
+
 /// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEncoding {
@@ -118,6 +131,11 @@ impl BodyMemory {
 }
 
 impl BodyReservation<'_> {
+    /// Bytes of the body that have arrived.
+    pub(crate) const fn received_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Reserves memory for received bytes.
     fn grow(&mut self, bytes: usize) -> Result<(), Unread> {
         self.bytes += bytes;
@@ -159,19 +177,24 @@ pub(crate) async fn read<'a>(
     packing: BodyEncoding,
     limits: BodyLimits,
     mut space: BodyReservation<'a>,
-) -> Result<(Bytes, BodyReservation<'a>), ApiError> {
+) -> Result<(Bytes, BodyReservation<'a>), RefusedBody> {
     let deadline = Duration::from_secs(limits.seconds.into());
     let whole = timeout(deadline, read_whole(&mut body, limits.bytes, &mut space)).await;
+    let received = space.received_bytes();
+    let refuse = |unread: Unread, unpacked: usize| RefusedBody {
+        error: unread.explain(limits),
+        bytes: received.max(unpacked),
+    };
     match whole {
-        Err(_elapsed) => Err(Unread::TooSlow.explain(limits)),
-        Ok(Ok(bytes)) => {
-            let unpacked = unpack(bytes, packing, limits.decompressed_bytes);
-            Ok((unpacked.map_err(|unread| unread.explain(limits))?, space))
-        }
+        Err(_elapsed) => Err(refuse(Unread::TooSlow, 0)),
+        Ok(Ok(bytes)) => match unpack(bytes, packing, limits.decompressed_bytes) {
+            Ok(unpacked) => Ok((unpacked, space)),
+            Err((error, unpacked)) => Err(refuse(Unread::unpacking(&error), unpacked)),
+        },
         Ok(Err(unread)) => {
             drop(space);
             discard(&mut body).await;
-            Err(unread.explain(limits))
+            Err(refuse(unread, 0))
         }
     }
 }
@@ -212,21 +235,25 @@ async fn read_whole(body: &mut Body, most: usize, space: &mut BodyReservation<'_
 }
 
 /// Decompresses a body once it has arrived completely. No `await` comes between decompression and validation,
-/// so the number of threads bounds the memory that this takes, and no client can prolong it by stalling.
-fn unpack(bytes: Bytes, packing: BodyEncoding, most: usize) -> Result<Bytes, Unread> {
-    let capped = Capped { bytes: Vec::new(), most };
-    let unpacked = match packing {
+/// so the number of threads bounds the memory that this takes, and no client can prolong it by stalling. An error
+/// comes with the number of bytes before it.
+fn unpack(bytes: Bytes, packing: BodyEncoding, most: usize) -> Result<Bytes, (io::Error, usize)> {
+    let mut unpacked = Capped { bytes: Vec::new(), most };
+    let done = match packing {
         BodyEncoding::None => return Ok(bytes),
         BodyEncoding::Gzip => {
-            let mut decoder = GzDecoder::new(capped);
-            decoder.write_all(&bytes).and_then(|()| decoder.finish())
+            let mut decoder = GzDecoder::new(&mut unpacked);
+            decoder.write_all(&bytes).and_then(|()| decoder.finish().map(drop))
         }
         BodyEncoding::Deflate => {
-            let mut decoder = ZlibDecoder::new(capped);
-            decoder.write_all(&bytes).and_then(|()| decoder.finish())
+            let mut decoder = ZlibDecoder::new(&mut unpacked);
+            decoder.write_all(&bytes).and_then(|()| decoder.finish().map(drop))
         }
     };
-    Ok(unpacked.map_err(|error| Unread::unpacking(&error))?.bytes.into())
+    match done {
+        Ok(()) => Ok(unpacked.bytes.into()),
+        Err(error) => Err((error, unpacked.bytes.len())),
+    }
 }
 
 async fn next(body: &mut Body) -> Result<Option<Bytes>, Unread> {

@@ -86,9 +86,12 @@ async fn post(
         }
     };
     let kept = async {
-        let (bytes, _space) = body::read(body, packing, limits, state.room.space(network)).await?;
+        let read = body::read(body, packing, limits, state.room.space(network)).await;
+        let (bytes, space) = read.map_err(|refused| {
+            charge_network(state, network, refused.bytes / BYTES_OF_A_REPORT).err().unwrap_or(refused.error)
+        })?;
         // The first report was charged on arrival.
-        let of_bytes = (bytes.len() / BYTES_OF_A_REPORT).max(1);
+        let of_bytes = (bytes.len().max(space.received_bytes()) / BYTES_OF_A_REPORT).max(1);
         charge_network(state, network, of_bytes - 1)?;
         let received_ms = time::now_ms();
         let hash = |number| Some(state.visits.hash(&open.site.name, number, received_ms));
@@ -243,8 +246,8 @@ fn too_slow(state: &IngestState) -> ApiError {
     )
 }
 
-/// A body is charged as one report for each 2,048 bytes, before it is parsed: a small compressed body can be as much
-/// work as a hundred reports. The probe's reports are shorter.
+/// A body is charged as one report for each 2,048 bytes that arrive or that it decompresses to, before it is parsed, and
+/// if it is refused: a small compressed body can be as much work as a hundred reports. The probe's reports are shorter.
 const BYTES_OF_A_REPORT: usize = 2_048;
 
 /// The `User-Agent`; empty if the header is missing.

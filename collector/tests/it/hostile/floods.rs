@@ -288,6 +288,16 @@ fn the_network_rate_counts_the_bytes_that_a_body_unpacks_to() {
     let answers = target.floods_at_once((0..200).map(|_| packed("198.51.100.1", b"[".to_vec())));
     assert_eq!(answers, [(400, 2), (429, 198)], "what cannot be parsed costs the same");
     assert_eq!(target.floods(iter::once(packed("203.0.113.1", good(1_000).into_bytes()))), [(204, 1)]);
+    let other = |address: &str, body: Vec<u8>| {
+        beacon(&format!("x-forwarded-for: {address}\r\ncontent-encoding: gzip\r\n"), body)
+    };
+    let bomb = gzip(&vec![b' '; 1_000_000]);
+    let answers = target.floods_at_once((0..200).map(|_| other("192.0.3.1", bomb.clone())));
+    assert_eq!(answers, [(413, 2), (429, 198)], "what is too large costs 128 reports");
+    let mut broken = gzip(&vec![b' '; 204_800]);
+    broken.truncate(broken.len() - 1);
+    let answers = target.floods_at_once((0..200).map(|_| other("192.0.4.1", broken.clone())));
+    assert_eq!(answers, [(400, 2), (429, 198)], "what ends too early costs what it unpacked to");
 }
 
 #[test]
