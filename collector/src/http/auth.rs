@@ -13,6 +13,7 @@ use crate::config::token::Scope;
 use crate::http::access_control::AccessControl;
 use crate::http::error::Reason;
 use crate::http::headers::RESOURCE_POLICY;
+use crate::http::request_origin::check_one_host;
 
 /// Middleware of the query routes.
 pub(crate) async fn read(state: State<Arc<AccessControl>>, request: Request, next: Next) -> Response {
@@ -45,6 +46,15 @@ pub(crate) async fn private(
     next: Next,
 ) -> Response {
     keep_private(&control, next.run(request).await)
+}
+
+/// Middleware of routes without access control: refuses a request with two `Host` headers.
+pub(crate) async fn one_host(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match check_one_host(&head) {
+        Ok(()) => next.run(Request::from_parts(head, body)).await,
+        Err(refused) => refused.into_response(),
+    }
 }
 
 async fn guard(

@@ -54,7 +54,7 @@ pub fn app(state: AppState) -> Router {
     // `GET` of the first path has its own access, above.
     let marker_changes = Router::new()
         .route("/v1/markers", post(routes::post_marker))
-        .route("/v1/markers/{id}", delete(routes::delete_marker))
+        .route("/v1/markers/{id}", delete(routes::delete_marker).fallback(wrong_method))
         .layer(from_fn_with_state(state.clone(), auth::markers));
     let server_timings = Router::new()
         .route("/v1/server-timings", post(server_timings::own))
@@ -69,9 +69,9 @@ pub fn app(state: AppState) -> Router {
     let session = Router::new()
         .route("/v1/session", get(routes::session).post(routes::sign_in).delete(routes::sign_out))
         .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn(auth::one_host))
         .layer(from_fn_with_state(state.clone(), auth::private));
     let open = Router::new()
-        .route(handler::PATH, any(handler::beacons))
         .route("/openapi.json", get(openapi))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
@@ -92,7 +92,9 @@ pub fn app(state: AppState) -> Router {
         .route("/snippet.json", get(snippet::json))
         .route("/snippet.css", get(snippet::style))
         .fallback(static_files::dashboard)
-        .method_not_allowed_fallback(wrong_method);
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn(auth::one_host))
+        .route(handler::PATH, any(handler::beacons));
     answer_panics(open.merge(data).merge(marker_changes).merge(server_timings).merge(metrics).merge(session))
         .with_state(state)
 }

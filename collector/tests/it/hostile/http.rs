@@ -261,7 +261,18 @@ fn paths_and_queries_lead_nowhere_else() {
             "GET /v1/accounting HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n",
             Elsewhere(400, "bad_host"),
         ),
+        Case::new(
+            "a marker that cannot be read",
+            "GET /v1/markers/1 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+            Elsewhere(405, "method_not_allowed"),
+        ),
     ]);
+    let two_hosts =
+        ["/", "/healthz", "/readyz", "/llm-rum.js", "/snippet", "/snippet.json", "/v1/session", "/nothing"];
+    cases.extend(two_hosts.map(|path| {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n");
+        Case::new(path, request, Elsewhere(400, "bad_host"))
+    }));
     target.withstands(&cases);
 }
 
