@@ -329,7 +329,7 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 14] = [
     ("gradio", "gradio.js", 640),
     ("arrivals", "arrivals.js", 480),
     ("marks", "marks.js", 530),
-    ("visits", "visits.js", 180),
+    ("visits", "visits.js", 200),
     ("traceId", "trace-id.js", 260),
     ("probeOverhead", "probe-overhead.js", 350),
 ];

@@ -26,6 +26,13 @@ test("all pages of a tab have the same number", () => {
   assert.equal(visitOf(), number);
 });
 
+test("what another script stored under the name is replaced", () => {
+  for (const other of ["", "Ada Lovelace", "0123456789abcdef0", "{}"]) {
+    stored.llmRumVisit = other;
+    assert.match(visitOf(), /^[0-9a-f]{1,16}$/);
+  }
+});
+
 test("another tab has another number", () => {
   const number = visitOf();
   globalThis.sessionStorage = {};

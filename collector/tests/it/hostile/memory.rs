@@ -37,7 +37,8 @@ impl Budget {
 impl Target {
     fn with_budget(budget: &Budget, sites: u64) -> Self {
         // The 90 models and 22 providers come from this machine.
-        let mut config = "[ingest]\ntrust_loopback = true\n[limits]\nmodels = 120\nproviders = 30\n".to_owned();
+        let mut config =
+            "[ingest]\ntrust_loopback = true\n[limits]\nmodels = 120\nproviders = 30\n".to_owned();
         for n in 0..sites {
             writeln!(config, "[[sites]]\nname = 'site-{n}'\nkeys = ['key-{n}']\norigins = ['loopback']")
                 .unwrap();
