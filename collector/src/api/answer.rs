@@ -11,6 +11,7 @@ pub(crate) mod percentiles;
 pub(crate) mod phase_name;
 pub(crate) mod quantile_values;
 pub(crate) mod ratio;
+pub(crate) mod stream_phases;
 pub(crate) mod stream_stats;
 pub(crate) mod targets_in_view;
 pub(crate) mod throughput;

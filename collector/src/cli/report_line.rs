@@ -110,6 +110,10 @@ struct Hint<'a> {
     received_ms: Option<&'a RawValue>,
     #[serde(borrow, default)]
     country: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    phases: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    links: Option<&'a RawValue>,
     /// Facts of the backend, which no page may send.
     #[serde(default)]
     layers: Option<Layers>,
@@ -122,6 +126,7 @@ impl<'a> Hint<'a> {
     }
 
     fn added(&self) -> u64 {
-        u64::from(self.received_ms.is_some()) + u64::from(self.country.is_some())
+        let added = [self.received_ms, self.country, self.phases, self.links];
+        added.into_iter().flatten().count() as u64
     }
 }

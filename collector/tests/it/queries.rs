@@ -227,6 +227,7 @@ async fn streams_come_newest_first_page_by_page_as_they_were_sent() {
     sent["use_case"] = json!("chat");
     sent["received_ms"] = one["received_ms"].clone();
     sent["country"] = json!("unknown");
+    sent["phases"] = json!([{ "phase": "not_reported", "ms": 100.0 }, { "phase": "reasoning", "ms": 0.0 }]);
     assert!(one["received_ms"].as_i64().unwrap() > 1_600_000_000_000);
     assert_eq!(one, sent);
     for id in ["nonsense", &format!("{:032x}", 77)] {

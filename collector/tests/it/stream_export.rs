@@ -41,6 +41,10 @@ async fn exported_lines_are_the_streams_of_the_list() {
         let Some(cursor) = page["next"].as_str() else { break };
         next = format!("&cursor={cursor}");
     }
+    // The list splits the wait of each. An export has the fields of the report, as Parquet has.
+    let phases: Vec<_> = listed.iter_mut().map(|stream| stream["phases"].take()).collect();
+    assert!(phases.iter().all(Value::is_array), "{phases:?}");
+    listed.iter_mut().for_each(|stream| drop(stream.as_object_mut().unwrap().remove("phases")));
     assert_eq!(exported, listed);
 }
 

@@ -1297,6 +1297,12 @@ export interface StreamPage {
   unchanged?: UnchangedStream[] | null;
 }
 
+/** One phase of a stream's wait. */
+export interface StreamPhase {
+  ms: number;
+  phase: PhaseName;
+}
+
 export interface StreamReport {
   /**
    * When text came, by the extension `arrivals`: digits of base 36. The first says how often 10 ms were doubled to get
@@ -1603,6 +1609,8 @@ export interface StreamReport {
     /** The page had come back from the back/forward cache. */
     restored?: boolean;
   };
+  /** The phases of the wait that the stream tells, in their order. Absent without a first token. */
+  phases?: StreamPhase[];
   /** Overhead of the probe in the page, by the extension `probeOverhead`. */
   probe_overhead?: {
     /**

@@ -5,12 +5,14 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::aggregate::metric::{Metric, selectable};
+use crate::api::answer::stream_phases::StreamPhase;
 use crate::api::request::params::GroupBy;
 use crate::rows::column::VISIT;
 
 /// A stored report.
 pub(crate) fn stream(generator: &mut SchemaGenerator) -> Schema {
-    named(generator, "StreamReport", stored_report())
+    let phases = generator.subschema_for::<Vec<StreamPhase>>();
+    named(generator, "StreamReport", stored_report(&phases))
 }
 
 /// The id of a metric that users can select.
@@ -39,13 +41,18 @@ pub(crate) fn named(generator: &mut SchemaGenerator, name: &str, schema: Value) 
 }
 
 /// The fields of the table in `beacon`, and those that the collector adds.
-fn stored_report() -> Value {
+fn stored_report(phases: &Schema) -> Value {
     let mut schema = object(StreamReport::FIELDS);
     schema["properties"].as_object_mut().expect("it is an object").remove(VISIT);
     schema["properties"]["received_ms"] =
         json!({ "type": "integer", "description": "When the report arrived." });
     schema["properties"]["country"] =
         json!({ "type": "string", "description": "`unknown` if it is not known." });
+    schema["properties"]["phases"] = json!(phases);
+    schema["properties"]["phases"]["description"] =
+        "The phases of the wait that the stream tells, in their order. \
+        Absent without a first token."
+            .into();
     schema["properties"]["links"] = json!({
         "type": "object", "additionalProperties": { "type": "string" },
         "description": "Addresses of the stream in other tools, by the names in the site's `links`.",

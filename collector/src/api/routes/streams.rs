@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::aggregate::dedup::SeqNo;
 use crate::aggregate::sampling::SampleKind;
+use crate::api::answer::stream_phases::stream_phases;
 use crate::api::request::params::{Cursor, Limit, ReceivedSince};
 use crate::api::request::query_string::{Query, query};
 use crate::api::request::range::AskedRange;
@@ -143,27 +144,36 @@ fn raw(stream: &StoredStream, sites: &[Site]) -> Result<Box<RawValue>, StoreErro
     Ok(RawValue::from_string(object(stream, sites))?)
 }
 
-/// The stored report is a JSON object: more fields go before its closing brace. `sites` have templates of links.
+/// The report as it is stored, with its time, its country, its phases and its links. `sites` have templates of these.
 pub(crate) fn object(stream: &StoredStream, sites: &[Site]) -> String {
-    let fields = &stream.json[..stream.json.len() - 1];
-    let links = links_json(stream, sites).unwrap_or_default();
-    // The country needs no escaping: it is two letters, `unknown` or `other`.
-    format!("{fields},\"received_ms\":{},\"country\":\"{}\"{links}}}", stream.received_ms, stream.country)
+    let report = serde_json::from_str(&stream.json).ok();
+    let added = report.map(|report| phases_json(&report) + &links_json(&report, sites)).unwrap_or_default();
+    with_arrival(stream, &added)
 }
 
-/// The addresses of the stream in other tools, as a further field. `None` without any.
-fn links_json(stream: &StoredStream, sites: &[Site]) -> Option<String> {
-    if sites.iter().all(|site| site.links.is_empty()) {
-        return None;
-    }
-    let report: StreamReport = serde_json::from_str(&stream.json).ok()?;
-    let site = sites.iter().find(|site| report.site.as_deref() == Some(site.name.as_str()))?;
+/// The stored report is a JSON object: more fields go before its closing brace.
+pub(crate) fn with_arrival(stream: &StoredStream, added: &str) -> String {
+    let fields = &stream.json[..stream.json.len() - 1];
+    // The country needs no escaping: it is two letters, `unknown` or `other`.
+    format!("{fields},\"received_ms\":{},\"country\":\"{}\"{added}}}", stream.received_ms, stream.country)
+}
+
+/// The phases of the wait, as a further field. Empty without a first token.
+fn phases_json(report: &StreamReport) -> String {
+    stream_phases(report).map(|phases| format!(",\"phases\":{}", json!(phases))).unwrap_or_default()
+}
+
+/// The addresses of the stream in other tools, as a further field. Empty without any.
+fn links_json(report: &StreamReport, sites: &[Site]) -> String {
+    let Some(site) = sites.iter().find(|site| report.site.as_deref() == Some(site.name.as_str())) else {
+        return String::new();
+    };
     let ids = [
-        ("trace_id", trace_id(&report)),
+        ("trace_id", trace_id(report)),
         ("response_id", report.response_id.as_deref()),
         ("stream_id", Some(report.id.as_str())),
     ];
     let filled = |(name, template): (&String, &LinkTemplate)| Some((name.clone(), template.filled(&ids)?));
     let links: BTreeMap<_, _> = site.links.iter().filter_map(filled).collect();
-    (!links.is_empty()).then(|| format!(",\"links\":{}", json!(links)))
+    if links.is_empty() { String::new() } else { format!(",\"links\":{}", json!(links)) }
 }

@@ -34,6 +34,7 @@ fn bodies_and_single_reports_add_up() {
     listed["site"] = json!("demo");
     listed["received_ms"] = json!(1_700_000_000_000_u64);
     listed["country"] = json!("CH");
+    listed["phases"] = json!([{ "phase": "not_reported", "ms": 100.0 }]);
     let answer = replayed(&Config::default(), None, &[batch, String::new(), listed.to_string()]);
     assert_eq!(answer["lines"], json!({ "read": 2, "accepted": 2, "refused": {} }));
     assert_eq!((&answer["streams"], &answer["never_ended"]), (&json!(3), &json!(0)));

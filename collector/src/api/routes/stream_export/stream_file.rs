@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use tokio::sync::mpsc;
 
 use crate::aggregate::dimension::Dimension;
-use crate::api::routes::streams::object;
+use crate::api::routes::streams::with_arrival;
 use crate::rows::column::{StreamRow, columns};
 use crate::rows::parquet_writer::ParquetWriter;
 use crate::store::query::{KeptStream, StoredStream};
@@ -85,7 +85,7 @@ impl Format {
                 writeln!(
                     lines,
                     "{}",
-                    object(&StoredStream { json, received_ms, country: country.clone() }, &[])
+                    with_arrival(&StoredStream { json, received_ms, country: country.clone() }, "")
                 )
             }
         }
