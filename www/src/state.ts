@@ -103,6 +103,8 @@ export const visits = signal<AsyncResult<Visits>>(LOADING);
 /** Markers of the range, without releases. */
 export const postedMarkers = signal<AsyncResult<Markers>>(LOADING);
 export const phases = signal<AsyncResult<Phases>>(LOADING);
+/** How the phases of the wait are split: not, over time, or by a dimension. */
+export const phasesBy = signal<string>("");
 export const explanation = signal<AsyncResult<Explanation>>(LOADING);
 export const accounting = signal<AsyncResult<Accounting>>(LOADING);
 

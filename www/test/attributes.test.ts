@@ -31,7 +31,7 @@ async function options(keys: string[], value: Dimension) {
   dashboardData.value = { summary: { attributes: keys } } as Data;
   const label = DimensionSelect({ label: "By", value, onChoose: () => undefined }) as Parent;
   const select = label.props.children[1] as unknown as Parent;
-  const [dimensions, group] = select.props.children as unknown as [Option[], Group | false];
+  const [, dimensions, group] = select.props.children as unknown as [undefined, Option[], Group | false];
   const valuesOf = (shown: Option[]) => shown.map(({ props }) => props.value);
   return { dimensions: valuesOf(dimensions), attributes: group ? valuesOf(group.props.children) : [] };
 }

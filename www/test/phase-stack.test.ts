@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { Phases } from "../src/api/schemas";
-import { longestOf, stackedPhases, stacksOf } from "../src/charts/phase-stack";
+import { longestOf, stackedPhases, stackOf, stacksOf } from "../src/charts/phase-stack";
 
 const phases: Phases = {
   from: 0,
@@ -56,4 +56,33 @@ it("the streams around p95 have a bar of means", () => {
     ],
     wait: 3400,
   });
+});
+
+it("a step has a stack of means, or of percentiles", () => {
+  const step: Parameters<typeof stackOf>[1] = {
+    ttft: { n: 90, p95_ms: 3000 },
+    phases: phases.phases.slice(1, 3),
+    mean: {
+      ttft_mean_ms: 1250,
+      parts: [
+        { phase: "server_queue", mean_ms: 225 },
+        { phase: "not_reported", mean_ms: 1025 },
+      ],
+    },
+  };
+  expect(stackOf("10:00", step, "mean")).toEqual({
+    label: "10:00",
+    parts: [
+      { phase: "server_queue", ms: 225 },
+      { phase: "not_reported", ms: 1025 },
+    ],
+    wait: 1250,
+  });
+  const p95 = stackOf("10:00", step, "p95");
+  expect([p95.parts.map(({ ms }) => ms), p95.wait]).toEqual([[2500, 800], 3000]);
+});
+
+it("a step whose streams are not kept is empty", () => {
+  expect(stackOf("10:00", {}, "mean")).toEqual({ label: "10:00", parts: [], wait: null });
+  expect(stackOf("10:00", {}, "p95")).toEqual({ label: "10:00", parts: [], wait: null });
 });

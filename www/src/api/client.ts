@@ -59,8 +59,12 @@ export const getTimeseries = (window: QueryWindow, series: SeriesQuery, options:
   return requestSeries(keyOf("v1/timeseries", query), (since) => get("v1/timeseries", { ...query, since }, options));
 };
 
-export const getPhases = (window: QueryWindow, options: RequestOptions) =>
-  get("v1/phases", windowQuery(window), options);
+export const getPhases = (asked: QueryWindow & { step_ms?: number; by?: string }, options: RequestOptions) =>
+  get(
+    "v1/phases",
+    { ...windowQuery(asked), step: asked.step_ms ? String(asked.step_ms / 1000) : undefined, by: asked.by, limit: "20" },
+    options,
+  );
 
 export const getExplanation = (window: QueryWindow, of: Affected, options: RequestOptions) =>
   get("v1/explain", { ...windowQuery(window), of }, options);

@@ -1,6 +1,8 @@
-/** The phases of the wait as the parts of stacked bars: two of percentiles, and one of the streams around the p95. */
+/** The phases of the wait as the parts of stacked bars: percentiles, or means, which add up to the wait. */
 import type { Phase, PhaseName, Phases } from "../api/schemas";
 import { isKnown } from "../format";
+
+export type Average = "mean" | "p50" | "p95";
 
 export interface Stack {
   label: string;
@@ -9,25 +11,33 @@ export interface Stack {
   wait: number | null;
 }
 
+/** The phases of all streams, of a step or of a group. A step lacks them if not all its streams are kept. */
+type Split = Partial<Pick<Phases, "phases" | "mean">> & { ttft?: Partial<Phases["ttft"]> | null };
+
 /** Phases that at least half as many streams tell as the one that most tell. Others would mix different streams. */
 export function stackedPhases(phases: readonly Phase[]): Phase[] {
   const most = Math.max(0, ...phases.map(({ n }) => n));
   return phases.filter(({ n }) => n > 0 && n >= most / 2);
 }
 
-export function stacksOf({ phases, ttft, around_p95: around }: Phases): Stack[] {
-  const shown = stackedPhases(phases);
-  const stacks: Stack[] = (["p50", "p95"] as const).map((percentile) => ({
-    label: percentile,
-    parts: shown.flatMap((phase) => {
-      const ms = phase[`${percentile}_ms`];
-      return isKnown(ms) && ms > 0 ? [{ phase: phase.phase, ms }] : [];
-    }),
-    wait: ttft[`${percentile}_ms`] ?? null,
-  }));
+export function stackOf(label: string, { phases = [], ttft, mean }: Split, average: Average): Stack {
+  if (average === "mean") return { label, parts: partsOf(mean?.parts), wait: mean?.ttft_mean_ms ?? null };
+  const field = `${average}_ms` as const;
+  const parts = stackedPhases(phases).flatMap((phase) => {
+    const ms = phase[field];
+    return isKnown(ms) && ms > 0 ? [{ phase: phase.phase, ms }] : [];
+  });
+  return { label, parts, wait: ttft?.[field] ?? null };
+}
+
+const partsOf = (parts: readonly { phase: PhaseName; mean_ms: number }[] = []) =>
+  parts.map(({ phase, mean_ms: ms }) => ({ phase, ms }));
+
+export function stacksOf(answer: Phases): Stack[] {
+  const stacks = (["p50", "p95"] as const).map((percentile) => stackOf(percentile, answer, percentile));
+  const around = answer.around_p95;
   if (!around) return stacks;
-  const parts = around.parts.map(({ phase, mean_ms: ms }) => ({ phase, ms }));
-  return [...stacks, { label: "around p95", parts, wait: around.ttft_mean_ms }];
+  return [...stacks, { label: "around p95", parts: partsOf(around.parts), wait: around.ttft_mean_ms }];
 }
 
 /** The longest of all bars and waits. */

@@ -16,10 +16,12 @@ import {
 } from "../api/client";
 import {
   connection,
+  dashboardData,
   engines,
   explainedOf,
   explanation,
   phases,
+  phasesBy,
   postedMarkers,
   releases,
   serverLayers,
@@ -33,9 +35,20 @@ const poll = minutePoll([
   loading(releases, (options) => getReleases(view.peek(), options)),
   loading(postedMarkers, (options) => getMarkers(view.peek(), options, "!release")),
   loading(visits, (options) => getVisits(view.peek(), options)),
-  loading(phases, (options) => getPhases(view.peek(), options)),
   loading(serverLayers, (options) => getServerLayers(view.peek(), options)),
   loading(engines, (options) => getEngines(view.peek(), options)),
+]);
+
+/** Over time, the window and the step are those of the charts on screen. */
+const phasesQuery = computed(() => {
+  const by = phasesBy.value;
+  const shown = by === "time" ? dashboardData.value : null;
+  const { range, filters } = shown?.view ?? view.value;
+  return { range, filters, by: by && !shown ? by : undefined, step_ms: shown?.timeseries.step_ms };
+});
+
+const pollPhases = minutePoll([
+  loading(phases, (options) => getPhases(phasesQuery.peek(), options)),
 ]);
 
 export function startExplainPoll(): void {
@@ -46,5 +59,9 @@ export function startExplainPoll(): void {
   });
   effect(() => {
     if (asked.value && isOpen.value) poll();
+  });
+  const askedPhases = computed(() => JSON.stringify(phasesQuery.value));
+  effect(() => {
+    if (askedPhases.value && isOpen.value) pollPhases();
   });
 }

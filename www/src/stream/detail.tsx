@@ -4,6 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { StreamReport } from "../api/api-types";
 import { filtersOfKind, modelOf } from "../api/stream-columns";
 import { Bars } from "../charts/bars";
+import { PhaseLegend, StackedBar } from "../charts/phase-bars";
+import { longestOf } from "../charts/phase-stack";
 import { dateTime, duration, isKnown } from "../format";
 import { closeStream, connection, opened, openStream, rows, setFilters, view } from "../state";
 import { Icon } from "../ui/icon";
@@ -137,10 +139,25 @@ function Report({ report }: { report: StreamReport }) {
           Streams like this one
         </button>
       </p>
+      <Wait report={report} />
       <Timeline report={report} />
       <GapHistogram report={report} />
       <Fields report={report} />
     </>
+  );
+}
+
+/** The phases of the wait for the first token. */
+function Wait({ report }: { report: StreamReport }) {
+  const { phases: parts, ttft_ms } = report;
+  if (!parts) return null;
+  const stack = { label: "first token", parts, wait: ttft_ms ?? null };
+  return (
+    <section>
+      <h3>Where the wait passes</h3>
+      <PhaseLegend parts={parts} />
+      <StackedBar stack={stack} most={longestOf([stack])} />
+    </section>
   );
 }
 
