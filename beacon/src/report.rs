@@ -66,7 +66,7 @@ fields! {
             background: bool = 52, Rule::Flag, "Whether the stream shows no text to the user.";
             /// Wire format, recognised from content, by a name of `docs/formats.md`: `openai_chat`,
             /// `anthropic`, … Absent before the first event and where content could not be read.
-            dialect: Option<Cow<'static, str>> = 7, Rule::Text(128), "Wire format, recognised from content.";
+            dialect: Option<Cow<'static, str>> = 7, Rule::Name(NameShape::FINISH_REASON), "Wire format, recognised from content.";
             /// Who served it, by OpenTelemetry's `gen_ai.provider.name` where it has one. Absent unless
             /// the page said so, or the host or the content proves it.
             provider: Option<Cow<'static, str>> = 8, Rule::OwnText(MAX_OWN_TEXT_BYTES),
@@ -198,7 +198,7 @@ fields! {
         required {
             /// Source of the timing: `comment` for `: llm-rum {…}`, or the engine or provider that sent its own fields,
             /// by its name in `docs/phases.md`, such as `llama_cpp` or `vllm`.
-            source: Cow<'static, str> = 1, Rule::Text(128), SERVER;
+            source: Cow<'static, str> = 1, Rule::Name(NameShape::FINISH_REASON), SERVER;
         }
         optional {
             /// The moment from which `ttft_ms` counts. Absent when the source does not say.

@@ -68,6 +68,7 @@ fn no_field_goes_beyond_its_limits() {
         ["x".repeat(257), "two\nlines".into(), "\u{202e}txet".into(), "\u{0}".into()].map(Value::from);
     for name in ["dialect", "model", "response_model", "finish_reason", "response_id"] {
         cases.extend(unfit_texts.iter().map(|value| (name, value.clone())));
+        cases.push((name, json!("what the user typed")));
     }
     for name in ["use_case", "dialect", "provider", "variant", "model", "response_model"] {
         cases.push((name, json!(5)));
@@ -98,6 +99,7 @@ fn no_field_goes_beyond_its_limits() {
         ("defects", json!({ "stall": 1e99 })),
         ("server", json!({ "source": "" })),
         ("server", json!({ "source": "x".repeat(129) })),
+        ("server", json!({ "source": "what the user typed" })),
         ("server", json!({ "source": "comment", "ttft_ms": days_40 })),
         ("server", json!({ "source": "comment", "output_tokens": u64::MAX })),
         ("server", json!({ "source": "comment", "starts_from": "dawn" })),
