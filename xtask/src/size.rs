@@ -13,7 +13,7 @@ const PROBE_BROTLI: u64 = 22_000;
 /// The stub is part of every page, so it counts alone.
 const STUB_GZIP: u64 = 1_300;
 /// All files of the dashboard together.
-const DASHBOARD_GZIP: u64 = 90_700;
+const DASHBOARD_GZIP: u64 = 91_200;
 
 pub(crate) fn print(root: &Path, as_json: bool) -> Result<()> {
     let sizes = probe::size(root)?;
