@@ -109,6 +109,9 @@ async fn a_file_has_what_the_list_said_before() {
     let exported = exported.lines().take(20).map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut listed = listed["streams"].as_array().unwrap().clone();
     listed.reverse();
+    for stream in &mut listed {
+        stream.as_object_mut().unwrap().remove("phases").expect("an export leaves them out");
+    }
     assert_eq!(exported.collect::<Vec<_>>(), listed);
 }
 
