@@ -33,6 +33,11 @@ pub(crate) const fn day_of(ms: i64) -> i64 {
     ms.div_euclid(DAY_MS)
 }
 
+/// Rounds a duration in milliseconds.
+pub(crate) fn to_microsecond(ms: f64) -> f64 {
+    (ms * 1000.0).round() / 1000.0
+}
+
 pub(crate) const MINUTE_MS: i64 = 60_000;
 pub(crate) const HOUR_MS: i64 = HOUR_MINUTES * MINUTE_MS;
 pub(crate) const DAY_MS: i64 = DAY_MINUTES * MINUTE_MS;

@@ -13,7 +13,7 @@ use crate::ingest::normalize::Aliases;
 use crate::ingest::site::IngestSite;
 use crate::ingest::validate::{ValidatedBatch, check_layers, validate};
 use crate::report::country::Country;
-use crate::report::server_fact::add_all;
+use crate::report::server_fact::{add_all, round_all};
 use crate::report::visit::VisitHash;
 
 /// The sites that lines may belong to.
@@ -69,7 +69,7 @@ impl LineSites {
         let Some(open) = self.sites.get(site) else {
             return Err(ApiError::new(Reason::UnknownSite, "the configuration has no sites"));
         };
-        let Some(hint) = hint.filter(|hint| hint.reports.is_none()) else {
+        let Some(mut hint) = hint.filter(|hint| hint.reports.is_none()) else {
             return Ok(ReportLine {
                 batch: validate(line, &[], open, no_visit)?,
                 received_ms: None,
@@ -77,8 +77,9 @@ impl LineSites {
             });
         };
         let mut batch = validate(&[b"{\"reports\":[", line, b"]}"].concat(), &[], open, no_visit)?;
-        if let Some(listed) = &hint.layers {
+        if let Some(listed) = &mut hint.layers {
             check_layers(listed)?;
+            round_all(listed);
             for accepted in &mut batch.reports {
                 add_all(accepted.report.layers.get_or_insert_default(), listed);
             }

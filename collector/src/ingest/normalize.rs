@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use beacon::{Outcome, Page, StreamReport};
+use beacon::{Outcome, Page, ServerTiming, StreamReport};
 
 use crate::config::model_name::bare;
+use crate::time::to_microsecond;
 
 /// Configured model names: exact ones, and prefixes that end in `*`. A leading `models/` is ignored in them,
 /// as it is in reports.
@@ -31,9 +32,10 @@ impl Aliases {
     }
 
     /// Replaces model names by their configured names, and the page's values by known families. Finds streams that
-    /// show no text.
+    /// show no text. Rounds times.
     pub(crate) fn normalize(&self, report: &mut StreamReport) {
         report.background |= is_without_text(report);
+        round_times(report);
         self.name(&mut report.model);
         self.name(&mut report.response_model);
         if let Some(page) = &mut report.page {
@@ -50,6 +52,31 @@ impl Aliases {
         if name != sent.as_ref() {
             *model = Some(Cow::Owned(name.to_owned()));
         }
+    }
+}
+
+/// Rounds the times that windows count to a microsecond, as the probe does: files of streams have no more, and must give
+/// the same answers as windows.
+fn round_times(report: &mut StreamReport) {
+    let moments = [
+        &mut report.submit_delay_ms,
+        &mut report.headers_ms,
+        &mut report.first_byte_ms,
+        &mut report.first_event_ms,
+        &mut report.ttft_ms,
+        &mut report.ttfv_ms,
+        &mut report.ttfp_ms,
+        &mut report.e2e_ms,
+        &mut report.close_ms,
+        &mut report.tpot_ms,
+        &mut report.longest_gap_ms,
+    ];
+    let server = report.server.as_mut().map(|server| {
+        let ServerTiming { queue_ms, ttft_ms, generation_ms, .. } = server;
+        [queue_ms, ttft_ms, generation_ms]
+    });
+    for ms in moments.into_iter().chain(server.into_iter().flatten()).flatten() {
+        *ms = to_microsecond(*ms);
     }
 }
 
@@ -159,6 +186,20 @@ mod tests {
                 assert!(report.background, "{outcome:?}, open: {open}");
             }
         }
+    }
+
+    #[test]
+    fn times_are_rounded_to_a_microsecond() {
+        let server = ServerTiming { queue_ms: Some(1.0 / 3.0), ..ServerTiming::default() };
+        let mut report = StreamReport {
+            ttft_ms: Some(812.4),
+            tpot_ms: Some(100.0 / 9.0),
+            server: Some(server),
+            ..StreamReport::new("0")
+        };
+        Aliases::default().normalize(&mut report);
+        assert_eq!((report.ttft_ms, report.tpot_ms), (Some(812.4), Some(11.111)));
+        assert_eq!(report.server.unwrap().queue_ms, Some(0.333));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use beacon::record::Record;
 use beacon::{Fields, LayerEnd, LayerTiming, Layers, StreamReport};
 
+use crate::time::to_microsecond;
+
 /// What a layer measured of the stream whose response has this id.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ServerFact {
@@ -88,6 +90,23 @@ pub(crate) fn add_all(layers: &mut Layers, others: &Layers) {
         }
     }
     layers.facts = layers.facts.max(others.facts);
+}
+
+/// Rounds the times to a microsecond, as the probe does: files of streams have no more.
+pub(crate) fn round(timing: &mut LayerTiming) {
+    let LayerTiming { queue_ms, prefill_ms, ttft_ms, generation_ms, duration_ms, .. } = timing;
+    for ms in [queue_ms, prefill_ms, ttft_ms, generation_ms, duration_ms].into_iter().flatten() {
+        *ms = to_microsecond(*ms);
+    }
+}
+
+/// The same for all layers.
+pub(crate) fn round_all(layers: &mut Layers) {
+    for layer in Layer::ALL {
+        if let Some(timing) = layer.place(layers) {
+            round(timing);
+        }
+    }
 }
 
 /// Whether it is of a real answer, number of its values, then its bytes: a total order.

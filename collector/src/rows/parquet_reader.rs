@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -20,6 +21,7 @@ use crate::aggregate::judgement::Judgement;
 use crate::aggregate::series::SeriesId;
 use crate::report::country::Country;
 use crate::report::visit::VisitHash;
+use crate::time::to_microsecond;
 
 /// A stream of a file.
 pub(crate) struct StoredRow<'a> {
@@ -93,8 +95,11 @@ pub(crate) fn each_row<S: RowSelection, E: From<ParquetError>>(
         let (sender, groups) = mpsc::sync_channel(1);
         let read = move || {
             for (path, selection) in files {
-                let read =
-                    read_groups(path, selection, fields, |group| sender.send(Ok((selection, group))).is_ok());
+                let read = || {
+                    read_groups(path, selection, fields, |group| sender.send(Ok((selection, group))).is_ok())
+                };
+                // A page that was cut short makes the crate's decoder of `BYTE_STREAM_SPLIT` panic.
+                let read = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(damaged()));
                 if let Err(error) = read {
                     // Fails only if the caller has stopped, and then it does not want to know.
                     let _ = sender.send(Err(error));
@@ -294,6 +299,7 @@ impl FieldColumn {
                 NewValue::Attributes(serde_json::from_str(json).ok()?)
             }
             (_, StoredCell::Text(text)) => NewValue::Text(text),
+            (Rule::Milliseconds, StoredCell::Float(ms)) => NewValue::Float(to_microsecond(ms)),
             (_, StoredCell::Float(value)) => NewValue::Float(value),
             (_, StoredCell::Integer(value)) => NewValue::Integer(value.try_into().ok()?),
             (_, StoredCell::Flag(value)) => NewValue::Flag(value),

@@ -5,14 +5,16 @@ use std::mem;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel};
+use parquet::basic::{
+    Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel,
+};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::{Type, TypePtr};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-use super::column::{Cell, Column, ColumnKind, StreamRow};
+use super::column::{Cell, Column, ColumnKind, StreamRow, short_ms};
 
 /// Writes a file of streams.
 pub(crate) struct ParquetWriter<W: Write + Send> {
@@ -32,6 +34,7 @@ struct ColumnValues {
 
 enum Values {
     Float(Vec<f64>),
+    ShortMs(Vec<f64>),
     Integer(Vec<i64>),
     Flag(Vec<bool>),
     Text(Texts),
@@ -47,11 +50,18 @@ struct Texts {
 impl<W: Write + Send> ParquetWriter<W> {
     /// Writes rows with these columns.
     pub(crate) fn new(into: W, columns: &[Column]) -> Result<Self, ParquetError> {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by(concat!("llm-rum ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
-        let file = SerializedFileWriter::new(into, schema(columns)?, Arc::new(properties))?;
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+            .set_created_by(concat!("llm-rum ", env!("CARGO_PKG_VERSION")).to_owned());
+        for column in columns {
+            if let Some(encoding) = encoding(column) {
+                let path = ColumnPath::from(column.name.as_str());
+                properties = properties
+                    .set_column_dictionary_enabled(path.clone(), false)
+                    .set_column_encoding(path, encoding);
+            }
+        }
+        let file = SerializedFileWriter::new(into, schema(columns)?, Arc::new(properties.build()))?;
         let columns = columns.iter().map(|column| ColumnValues::new(column.kind)).collect();
         Ok(Self { file, columns, rows: 0 })
     }
@@ -91,6 +101,7 @@ impl ColumnValues {
     fn new(kind: ColumnKind) -> Self {
         let values = match kind {
             ColumnKind::Float => Values::Float(Vec::new()),
+            ColumnKind::ShortMs => Values::ShortMs(Vec::new()),
             ColumnKind::Integer | ColumnKind::Time => Values::Integer(Vec::new()),
             ColumnKind::Flag => Values::Flag(Vec::new()),
             ColumnKind::Text | ColumnKind::Json => Values::Text(Texts::default()),
@@ -103,6 +114,7 @@ impl ColumnValues {
         match (&mut self.values, cell) {
             (_, Cell::Absent) => {}
             (Values::Float(values), Cell::Float(value)) => values.push(value),
+            (Values::ShortMs(values), Cell::Float(value)) => values.push(short_ms(value)),
             (Values::Integer(values), Cell::Integer(value)) => values.push(value),
             (Values::Flag(values), Cell::Flag(value)) => values.push(value),
             (Values::Text(values), Cell::Text(value)) => values.push(value),
@@ -115,7 +127,7 @@ impl ColumnValues {
     fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = Some(self.levels.as_slice());
         match &mut self.values {
-            Values::Float(values) => {
+            Values::Float(values) | Values::ShortMs(values) => {
                 writer.typed::<DoubleType>().write_batch(values, levels, None)?;
                 values.clear();
             }
@@ -155,10 +167,20 @@ impl Texts {
     }
 }
 
+/// `None`: a dictionary of the values.
+fn encoding(column: &Column) -> Option<Encoding> {
+    match column.kind {
+        ColumnKind::ShortMs => Some(Encoding::BYTE_STREAM_SPLIT),
+        ColumnKind::Time => Some(Encoding::DELTA_BINARY_PACKED),
+        ColumnKind::Text | ColumnKind::Json if column.is_unique => Some(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        _ => None,
+    }
+}
+
 fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
     let fields = columns.iter().map(|column| {
         let (physical, logical) = match column.kind {
-            ColumnKind::Float => (PhysicalType::DOUBLE, None),
+            ColumnKind::Float | ColumnKind::ShortMs => (PhysicalType::DOUBLE, None),
             ColumnKind::Integer => (PhysicalType::INT64, None),
             ColumnKind::Flag => (PhysicalType::BOOLEAN, None),
             ColumnKind::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
@@ -174,6 +196,9 @@ fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
     let fields = fields.collect::<Result<Vec<_>, ParquetError>>()?;
     Type::group_type_builder("streams").with_fields(fields).build().map(Arc::new)
 }
+
+/// 1 % less than by level 1. Higher levels save little more, and take far longer to write.
+const ZSTD_LEVEL: i32 = 3;
 
 /// Rows that are held in memory until they are written: some 10 MB.
 const ROWS_IN_GROUP: usize = 16_384;

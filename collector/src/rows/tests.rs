@@ -9,7 +9,7 @@ use parquet::errors::ParquetError;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::column::{StoredValues, StreamRow, columns, stored_columns};
+use super::column::{StoredValues, StreamRow, columns, short_ms, stored_columns};
 use super::parquet_reader::{FieldsRead, RowSelection, each_row, is_whole};
 use super::parquet_writer::ParquetWriter;
 use crate::aggregate::judgement::Judgement;
@@ -17,8 +17,9 @@ use crate::aggregate::metric::{self, METRICS, MetricDefinition};
 use crate::aggregate::phase::{FIELDS_OF_LAYERS, FIELDS_OF_PHASES, FIELDS_OF_WAIT, LayerTtft, Phase, Phases};
 use crate::aggregate::stream_dimension::STREAM_DIMENSIONS;
 use crate::aggregate::window_stats::{FIELDS_OF_COUNTS, WindowStats};
-use crate::journal::record::tests::full;
+use crate::journal::record::tests::full as with_any_times;
 use crate::report::server_fact::Layer;
+use crate::time::to_microsecond;
 
 type Row = (StreamReport, i64, u32);
 
@@ -72,6 +73,11 @@ impl RowSelection for All {
     fn has_report(&self, _: &StreamReport) -> bool {
         true
     }
+}
+
+/// Files have durations to a microsecond.
+fn full() -> StreamReport {
+    StreamReport { first_event_ms: Some(0.001), e2e_ms: Some(1_234.568), ..with_any_times() }
 }
 
 /// A full report without some fields: a set bit leaves one out. Each group has bits of its own.
@@ -171,6 +177,15 @@ fn a_file_that_is_cut_anywhere_is_not_whole() {
         fs::write(&file, &bytes[..len]).unwrap();
         assert!(!is_whole(File::open(&file).unwrap()), "cut at {len}");
         read(&file).unwrap_err();
+    }
+}
+
+proptest! {
+    /// Up to the longest duration of a report.
+    #[test]
+    fn a_microsecond_survives_the_short_form(microseconds in 0..=86_400_000_000u64) {
+        let ms = microseconds as f64 / 1000.0;
+        prop_assert_eq!(to_microsecond(short_ms(ms)), ms);
     }
 }
 

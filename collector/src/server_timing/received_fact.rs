@@ -4,7 +4,7 @@ use std::fmt;
 
 use beacon::{Field, Fields, LayerTiming, MAX_MS, NameShape, Rule, Value};
 
-use crate::report::server_fact::{Layer, ServerFact};
+use crate::report::server_fact::{Layer, ServerFact, round};
 
 /// What a request contains.
 #[derive(Debug, Default, PartialEq)]
@@ -59,13 +59,15 @@ impl fmt::Display for Invalid {
     }
 }
 
-/// Checks a fact of a site. Without the id of a response it has to name a trace.
+/// Checks a fact of a site, and rounds its times to a microsecond, as the probe does. Without the id of a response it
+/// has to name a trace.
 pub(crate) fn checked(
     site: &str,
     response_id: Option<&str>,
     layer: Layer,
-    timing: LayerTiming,
+    mut timing: LayerTiming,
 ) -> Result<ServerFact, Invalid> {
+    round(&mut timing);
     if response_id.is_some_and(|id| !NameShape::MODEL.fits(id.as_bytes())) {
         return Err(Invalid::new("id", "is not the id of a response"));
     }
