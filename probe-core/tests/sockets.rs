@@ -107,6 +107,14 @@ fn open_webui_answers_end_by_the_servers_word() {
 }
 
 #[test]
+fn shiny_answers_have_their_first_token_and_their_end() {
+    // Recorded from version 1.8.0 with scripted answers.
+    let reports = play("shiny");
+    check(&reports[&1], Outcome::Complete, 895.0, 1817.0, 10);
+    assert_eq!(reports[&1].dialect.as_deref(), Some("inferred"));
+}
+
+#[test]
 fn realtime_answers_with_text_are_read() {
     let reports = play("realtime");
     check(&reports[&1], Outcome::Complete, 350.0, 450.0, 4);
