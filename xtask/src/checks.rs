@@ -86,7 +86,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         checks.tests("journeys side by side", journeys(root, 3).args(&side_by_side));
     }
     println!(
-        "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, Open WebUI, Streamlit, NiceGUI, Shiny, FastAPI, Next.js: `cargo xtask test-products`"
+        "left out: LiteLLM, OpenTelemetry, Gradio, Chainlit, Open WebUI, Streamlit, NiceGUI, Shiny, Panel, FastAPI, Next.js: `cargo xtask test-products`"
     );
     checks.close()
 }
@@ -104,6 +104,7 @@ pub(crate) fn test_products(root: &Path) -> Result<()> {
         ("Streamlit", "test_streamlit.py", tools::product_packages(root, "streamlit")?),
         ("NiceGUI", "test_nicegui.py", tools::product_packages(root, "nicegui")?),
         ("Shiny", "test_shiny.py", tools::product_packages(root, "shiny")?),
+        ("Panel", "test_panel.py", tools::product_packages(root, "panel")?),
         ("accuracy of each part of the wait", "test_accuracy.py", tools::middleware_packages(root)?),
         ("FastAPI from its page", "test_recipe_fastapi.py", tools::middleware_packages(root)?),
         ("LiteLLM from its page", "test_recipe_litellm.py", tools::product_packages(root, "litellm")?),
