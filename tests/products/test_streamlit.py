@@ -1,6 +1,7 @@
 """Answers of Streamlit, whose stream no probe can read, as the extension `output` sees them grow."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Collector, until
+from conftest import Collector, free_port, serving, until
 from streamlit_pace import STALL_S, WAIT_S, WORD_S, WORDS
 from webdriver import ENTER, Page, chromium
 
@@ -18,6 +19,8 @@ FRAME_MS = 1000 / 60
 ERROR_MS = 8.0
 FIELD = '[data-testid="stChatInputTextArea"]'
 STOP = '[data-testid="stStatusWidget"] button'
+
+DOCS = Path(__file__).parents[2] / "docs/streams-without-fetch.md"
 
 # Starts the probe, and the page's own log: when Enter was pressed, each frame with more words, and when the app rests.
 START = """
@@ -144,3 +147,40 @@ def test_statistics_keep_streamlit_apart(collector: Collector, app: str) -> None
     assert json.loads(collector.get("/v1/summary?range=1h"))["streams"] == 0
     asked = "/v1/histogram?range=1h&metric=ttfp&stream_kind=output"
     assert json.loads(collector.get(asked))["n"] == 1
+
+
+@pytest.fixture
+def proxied(collector: Collector, app: str, tmp_path: Path) -> Iterator[str]:
+    """The app behind nginx, which adds the tags as the docs have it."""
+    port = free_port()
+    [location] = re.findall(r"^```nginx\n(.*?)^```", DOCS.read_text(), re.DOTALL | re.MULTILINE)
+    own = {"http://127.0.0.1:8501": app, "https://rum.example": collector.url, "pk_live_1": "pk_chat"}
+    for name, value in own.items():
+        assert name in location
+        location = location.replace(name, value)
+    kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    paths = "".join(f"{kind}_temp_path {tmp_path}/{kind};" for kind in kinds)
+    config = tmp_path / "nginx.conf"
+    config.write_text(f"""
+        daemon off; pid {tmp_path}/pid; error_log {tmp_path}/error.log; events {{}}
+        http {{ access_log off; {paths} server {{ listen 127.0.0.1:{port};
+        {location} }} }}""")
+    with serving(["nginx", "-p", tmp_path, "-c", config], port, tmp_path / "nginx.output") as url:
+        yield url
+
+
+def test_tags_that_nginx_adds_measure_streamlit(collector: Collector, proxied: str) -> None:
+    with chromium() as page:
+        page.open(proxied)
+        page.run("""
+            const there = () => window.llmRum?.probe && window.llmRumMore && document.querySelector(args[0]);
+            while (!there()) await new Promise((next) => setTimeout(next, 20));
+            window.ended = [];
+            window.llmRum.probe.onStreamEnd((report) => window.ended.push(report));""", FIELD)
+        page.type(FIELD, "Why?" + ENTER)
+        page.run("""
+            while (!window.ended.length) await new Promise((next) => setTimeout(next, 20));
+            await window.llmRum.probe.flush();""")
+    [report] = outputs(collector, 1)
+    assert (report["outcome"], report["observed"]) == ("complete", "output"), report
+    assert report["ttfp_ms"] >= WAIT_S * 1e3, report
