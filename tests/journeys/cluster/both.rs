@@ -201,6 +201,8 @@ impl Both {
             ("/v1/breakdown?range=6h&by=defect&by=model".to_owned(), "groups"),
             (format!("/v1/summary?range=6h&outcome=truncated&dialect={dialect}"), "outcomes"),
             (format!("/v1/summary?range=6h&dialect={dialect}"), "goodput"),
+            ("/v1/phases?range=6h&by=model".to_owned(), "groups"),
+            ("/v1/phases?range=6h&by=browser".to_owned(), "groups"),
             ("/v1/breakdown?range=6h&by=browser&by=attribute.plan".to_owned(), "groups"),
             ("/v1/breakdown?range=6h&by=release&by=model&os=windows".to_owned(), "groups"),
             ("/v1/summary?range=6h&attribute.plan=!free&browser=chrome&browser=safari".to_owned(), "ttfv"),
