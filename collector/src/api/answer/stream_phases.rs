@@ -71,7 +71,7 @@ mod tests {
             (PhaseName::Reasoning, 400.0),
         ];
         assert_eq!(parts(&told).unwrap(), expected);
-        // Without the queue nobody knows what lay between the server and the page.
+        // Without the queue it is unknown what lay between the server and the page.
         let unknown_queue = ServerTiming { queue_ms: None, ..server(Some(ServerStart::Scheduled)) };
         let expected =
             [(PhaseName::Prefill, 700.0), (PhaseName::NotReported, 300.0), (PhaseName::Reasoning, 400.0)];
