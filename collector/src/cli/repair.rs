@@ -354,6 +354,6 @@ const WORK_FOLDER: &str = "repair";
 /// Counting goes on while the files are read, so little is left to count at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(600);
 
-/// With the pause between them a minute. A disk that accepts no write by then counts as failed.
+/// Tries of a minute in all, with the pauses between them. A disk that accepts no write by then counts as failed.
 const MOST_TRIES: u32 = 1_200;
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);

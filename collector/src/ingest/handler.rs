@@ -114,7 +114,7 @@ async fn post(
         if let Some(matcher) = &state.matcher {
             matcher.add_to_reports(received_ms, country, &mut reports, &state.counters);
         }
-        // Label limits do not trust that all of this machine, or of a proxy that names no client, are of one network.
+        // Behind a proxy that names no client, many networks look like one: label limits take none of them for known.
         let source = if network == Some(ClientNetwork::UNKNOWN) { ReportSource::Unnamed } else { source };
         state.journal.append(&Batch { received_ms, source, country, reports, discarded }).map(Ok)
     };

@@ -80,11 +80,11 @@ fn round_times(report: &mut StreamReport) {
     }
 }
 
-/// Whether the stream only asked for tools; or it ended well without a word, in a protocol of apps that also carries
-/// other things than answers. A model's own format always answers, and a finish reason or tokens show that a model was
-/// asked.
+/// Whether the stream shows the user no text. That is so if it is of the protocol for tools. It is also so if it ended
+/// well without text, in a protocol of apps that carries more than answers: a model's own format always answers, and a
+/// finish reason or tokens show that a model was asked.
 fn is_without_text(report: &StreamReport) -> bool {
-    // A stream of notifications stays open as long as its page, and ends in any way.
+    // Its stream of notifications stays open as long as the page, so how it ends says nothing.
     if report.dialect.as_deref() == Some(TOOL_PROTOCOL) {
         return true;
     }

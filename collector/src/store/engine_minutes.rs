@@ -44,7 +44,7 @@ impl EngineMinuteWriter {
 }
 
 fn open(file: &Path) -> Result<Connection, StoreError> {
-    // A new file in place of one that was moved away would delete the log that belongs to it.
+    // In place of a file that was moved away, SQLite would make a new one, and delete the log of the old one.
     let connection = Connection::open_with_flags(file, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     // A power cut may lose the last figures. They are no one's only proof.

@@ -19,7 +19,7 @@ pub(super) enum ToolProtocol {
 impl ToolProtocol {
     /// Reads the next event. Returns whether it is a frame.
     pub(super) fn read(&mut self, event: &Event<'_>) -> bool {
-        // By the id of such an event a client may resume.
+        // An event without data only gives a client an id, to resume from.
         if event.data.trim_ascii().is_empty() {
             return false;
         }
@@ -29,7 +29,8 @@ impl ToolProtocol {
     }
 }
 
-/// Whether an event is a frame. Other protocols send errors in JSON-RPC as well: an error is one if it `follows` another.
+/// Whether an event is a frame. An error is one only if it `follows` another frame, as other protocols send errors in
+/// JSON-RPC as well.
 fn is_frame(event: &Event<'_>, follows: bool) -> bool {
     let mut json = Json::new(event.data);
     let (mut is_rpc, mut is_known) = (false, false);
@@ -46,13 +47,13 @@ fn is_frame(event: &Event<'_>, follows: bool) -> bool {
     is_rpc && is_known && json.finish()
 }
 
-/// Whether a server of this protocol calls a method of this name. Other protocols send text as notifications.
+/// Whether a server of this protocol calls a method of this name. A notification of another name can be text of another
+/// protocol.
 fn is_method(name: &[u8]) -> bool {
     name.starts_with(b"notifications/") || METHODS.contains(&name)
 }
 
-/// Takes the result of a call. Returns whether it is one of this protocol: it has nothing, or the object or list of a
-/// known call.
+/// Reads the result of a call. Returns whether it is one of this protocol: it is empty, or has a key of [`RESULTS`].
 fn is_result(json: &mut Json<'_>) -> bool {
     let (mut is_known, mut is_empty) = (false, true);
     if !json.enter(b'{') {
@@ -71,7 +72,7 @@ const RESULT: Word = Word::of(b"result");
 const ERROR: Word = Word::of(b"error");
 const META: Word = Word::of(b"_meta");
 
-/// What a server asks of the app, but for notifications.
+/// Requests of a server to the app.
 const METHODS: [&[u8]; 4] = [b"ping", b"roots/list", b"sampling/createMessage", b"elicitation/create"];
 
 /// Keys of results: of `initialize`, of lists, and of a tool, resource, prompt or completion.

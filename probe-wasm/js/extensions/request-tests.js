@@ -1,4 +1,4 @@
-// What one extension asks another: whether a request that does not say that it asks for a stream is of an LLM client.
+// Lets one extension ask another whether a request is of an LLM client, although it does not say that it wants a stream.
 
-/** By the probe: `failures` sets it, and extensions that watch requests of their own call it. */
+/** The test of each probe. `failures` sets it, and extensions that watch other requests than those of fetch call it. */
 export const requestTests = new WeakMap();

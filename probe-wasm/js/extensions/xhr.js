@@ -33,7 +33,7 @@ export const xhr = ({ isStream, optionsOf } = {}) => (core) => {
 
 function watchRequest(core, inspect, request, optionsOf) {
   const { emit } = core;
-  /** `asked`: the request asks for a stream, or if it is a `suspect`, may do so. */
+  /** `asked`: the request asks for a stream. With `suspect`: it may be one of an LLM client, and counts only if it fails. */
   let method, url, isAsync, accept, stream, asked, suspect, opened, length;
 
   const on = (type, listener) => listen(core, request, type, () => stream && listener());

@@ -25,7 +25,7 @@ export function createRequestInspector(isStream) {
     try {
       const sent = new Headers(headers);
       const accepted = sent.get("accept");
-      // A client of MCP asks for a server's notifications, which no answer is, as a page asks for a stream.
+      // An MCP client asks for notifications in the way that others ask for a stream, but no answer comes.
       if (sent.has("mcp-protocol-version")) stream.own_ = { ...stream.own_, background: true };
       else return STREAMS.test(accepted) && !ACCEPTS_JSON.test(accepted);
     } catch {}

@@ -8,7 +8,7 @@ import type { Stack } from "./phase-stack";
 export const phaseLabel = (phase: PhaseName) =>
   phase === "dns" ? "DNS" : phase === "not_reported" ? "not reported by the server" : humanize(phase);
 
-/** With their lengths, if they are of one stream. */
+/** Each phase with its color. Of one stream, also with its length. */
 export function PhaseLegend({ parts }: { parts: readonly { phase: PhaseName; ms?: number }[] }) {
   return (
     <ul class="legend">
