@@ -1,5 +1,5 @@
-//! What the layers of the scripted backend measured of one stream: the app, its call of the model, a gateway and the
-//! engine. The script passes their moments.
+//! What the layers of the scripted backend measured of one stream: the edge, the app, its call of the model, a gateway
+//! and the engine. The script passes their moments.
 
 use std::time::Duration;
 
@@ -42,14 +42,16 @@ pub(crate) fn layers(moments: &Moments, ended: Ended) -> Option<Layers> {
         ..since("demo-engine", engine_ms)
     });
     let gateway = gateway_ms.map(|gateway_ms| since("demo-gateway", gateway_ms));
-    let facts = 2 + u32::from(gateway.is_some()) + u32::from(engine.is_some());
+    // Like a proxy that logs how long a request took.
+    let edge = LayerTiming { source: "demo-edge".into(), duration_ms: Some(at_ms), ..LayerTiming::default() };
+    let facts = 3 + u32::from(gateway.is_some()) + u32::from(engine.is_some());
     Some(Layers {
+        edge: Some(edge),
         app: Some(since("demo-app", 0.0)),
         model_call: Some(since("demo-app", called_ms)),
         gateway,
         engine,
         facts,
-        ..Layers::default()
     })
 }
 
@@ -64,7 +66,8 @@ pub(crate) fn tokens_until(left: &[Step], until: Duration) -> u64 {
 
 /// Name and timing of each layer.
 pub(crate) fn named(layers: &Layers) -> impl Iterator<Item = (&'static str, &LayerTiming)> {
-    let Layers { app, model_call, gateway, engine, .. } = layers;
-    let all = [("app", app), ("model_call", model_call), ("gateway", gateway), ("engine", engine)];
+    let Layers { edge, app, model_call, gateway, engine, facts: _ } = layers;
+    let all =
+        [("edge", edge), ("app", app), ("model_call", model_call), ("gateway", gateway), ("engine", engine)];
     all.into_iter().filter_map(|(name, timing)| Some((name, timing.as_ref()?)))
 }

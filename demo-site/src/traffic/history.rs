@@ -134,7 +134,7 @@ mod tests {
         let with_id: Vec<_> = lines.iter().filter(|line| line["response_id"].is_string()).collect();
         assert!(with_id.len() > 1_500, "{}", with_id.len());
         for line in &with_id {
-            for layer in ["app", "model_call", "gateway", "engine"] {
+            for layer in ["edge", "app", "model_call", "gateway", "engine"] {
                 assert!(line["layers"][layer]["duration_ms"].is_number(), "{layer}: {line}");
             }
         }

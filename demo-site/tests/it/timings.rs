@@ -24,14 +24,17 @@ async fn start() -> (Demo, UnboundedReceiver<(String, Value)>) {
     (Demo::with_timings(&collector).await, facts)
 }
 
-/// The facts of one stream, from outside to inside.
+/// The facts of one stream, from outside to inside, without the edge's. That one knows only how long the answer took.
 async fn four(facts: &mut UnboundedReceiver<(String, Value)>) -> [Value; 4] {
     let mut found = Vec::new();
-    for layer in ["app", "model_call", "gateway", "engine"] {
+    for layer in ["edge", "app", "model_call", "gateway", "engine"] {
         let (query, fact) = facts.recv().await.unwrap();
         assert_eq!((&*query, &fact["layer"]), ("site=demo", &layer.into()));
         found.push(fact);
     }
+    let edge = found.remove(0);
+    assert_eq!((&edge["id"], &edge["ttft_ms"]), (&found[0]["id"], &Value::Null));
+    assert!(ms(&edge, "duration_ms") >= ms(&found[0], "duration_ms"), "{edge}");
     found.try_into().unwrap()
 }
 
