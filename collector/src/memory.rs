@@ -25,6 +25,14 @@ pub(crate) fn budget_of_system() -> Option<usize> {
     Some(detected.max(LEAST_MEMORY_BYTES))
 }
 
+/// Turns huge pages off for this process. The allocator asks for them, and a page of 2 MB stays in memory while a single
+/// byte of it is in use: the process would take a third more than it has allocated, beyond its budget.
+pub fn without_huge_pages() {
+    // Kernels that do not know the setting have none to turn off, or take more memory.
+    #[cfg(target_os = "linux")]
+    let _kept = rustix::thread::disable_transparent_huge_pages(true);
+}
+
 impl MemoryBudget {
     /// The configured budget. Without one, nothing gives way.
     pub(crate) fn of(config: &Config) -> Self {

@@ -182,8 +182,8 @@ fn ten_thousand_series_fit(budget: &Budget) {
 }
 
 #[test]
-fn far_values_of_a_site_fit_into_256_mib() {
-    far_values_fit(&Budget::Configured(256 * MIB), 1, 19);
+fn far_values_of_four_sites_fit_into_256_mib() {
+    far_values_fit(&Budget::Configured(256 * MIB), 4, 14);
 }
 
 #[test]
