@@ -97,8 +97,10 @@ impl Journal {
     }
 
     /// Starts the thread that writes waiting batches. It ends after [`close`](Self::close), once no batch
-    /// waits any more.
+    /// waits any more. A disk that takes no bytes is known before the first beacon.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<JoinHandle<()>> {
+        let written = self.log().probe();
+        self.health.journal_answered(&written);
         let journal = self.clone();
         thread::Builder::new().name("journal".into()).spawn(move || journal.write_groups())
     }

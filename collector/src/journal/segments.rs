@@ -56,7 +56,10 @@ impl Segments {
             if path.extension().is_some_and(|extension| extension == preallocation::EXTENSION) {
                 spares.push(path);
             } else if let Some(base) = path.file_name().and_then(|name| base_of(name.to_str()?)) {
-                let file = OpenOptions::new().read(true).write(true).open(&path)?;
+                let file = OpenOptions::new().read(true).write(true).open(&path);
+                let file = file.map_err(|error| {
+                    io::Error::new(error.kind(), format!("cannot open {}: {error}", path.display()))
+                })?;
                 files.push(Segment { base, file: Arc::new(file) });
             }
         }
@@ -226,9 +229,13 @@ impl SegmentWriter {
         Ok(position)
     }
 
-    /// Tests whether the disk accepts bytes again. None of them are kept.
+    /// Tests whether the disk accepts bytes. None of them are kept.
     pub(super) fn probe(&mut self) -> io::Result<()> {
-        self.write(&[0; PROBE_BYTES], 0)
+        self.write(&[0; PROBE_BYTES], 0)?;
+        match &self.active {
+            Some(active) => active.file.set_len(self.end - active.base),
+            None => Ok(()),
+        }
     }
 
     /// Writes `bytes` at the end, and keeps the first `batch` of them.

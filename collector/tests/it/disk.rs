@@ -28,7 +28,7 @@ impl Fallible {
         Self { process, folder }
     }
 
-    /// `read-only`, `store-full`, `slow`, `unreadable`, or nothing.
+    /// `read-only`, `store-full`, `journal-full`, `slow`, `unreadable`, or nothing.
     fn disk(&self, mode: &str) {
         let told = self.folder.path().join("disk.part");
         fs::write(&told, mode).unwrap();
@@ -331,6 +331,19 @@ fn a_store_is_deleted_while_it_runs(has_backup: bool) {
     collector.until_ready(200);
     // Without a backup, the journal still has the first 20 too, because its file was not full.
     collector.balances(40);
+}
+
+#[test]
+fn a_start_on_a_full_disk_is_not_ready_before_a_beacon() {
+    let Fallible { process, folder } = Fallible::start("");
+    drop(process);
+    fs::write(folder.path().join("disk"), "journal-full").unwrap();
+    let collector = Fallible { process: start(folder.path(), ""), folder };
+    assert_eq!(collector.process.get("/readyz").0, 503);
+    collector.disk("");
+    collector.until_ready(200);
+    assert_eq!(collector.process.connect().report(1).unwrap().0, 204);
+    collector.balances(1);
 }
 
 #[test]
