@@ -99,7 +99,8 @@ impl Repaired {
 pub fn repair(config: Config) -> Result<Repaired, RepairError> {
     let data = config.data.clone();
     let damaged = data.join(STORE_FILE);
-    if !damaged.exists() {
+    // Of a lost SQLite file, the other two may be left.
+    if ![STORE_FILE, JOURNAL_FOLDER, ROWS_FOLDER].iter().any(|name| data.join(name).exists()) {
         return Err(RepairError::NoStore(data));
     }
     let _lock = lock(&data)?;

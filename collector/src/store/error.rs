@@ -51,6 +51,11 @@ pub enum StoreError {
          backup and start it"
     )]
     Moved(PathBuf),
+    /// A new store would delete the files of streams, which it does not know.
+    #[error(
+        "{0} is missing or empty, but the folder has files of streams: `llm-rum repair` rebuilds it, or restore a backup"
+    )]
+    Missing(PathBuf),
     /// A version before the first release wrote the file.
     #[error(
         "the store has layout {found}, which no release has written: move {path} away to start with an empty store"

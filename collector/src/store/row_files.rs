@@ -299,23 +299,31 @@ pub(super) fn retire(
     Ok(())
 }
 
+/// Whether the data folder has a file of streams.
+pub(super) fn any(data: &Path) -> Result<bool, StoreError> {
+    Ok(!on_disk(data)?.is_empty())
+}
+
 /// Deletes the files that the table does not list, which a crash left behind. No thread may be writing one.
 pub(super) fn delete_unlisted(connection: &Connection, data: &Path) -> Result<(), StoreError> {
-    let folder = data.join(ROWS_FOLDER);
-    let failed = |source| StoreError::Folder { path: folder.clone(), source };
-    let entries = match fs::read_dir(&folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(failed)?,
-    };
     let mut listed = connection.prepare_cached("SELECT 1 FROM row_files WHERE first_seq = ?1")?;
-    for entry in entries {
-        let path = entry.map_err(failed)?.path();
-        let Some(first_seq) = first_seq_of(&path) else { continue };
+    for (first_seq, path) in on_disk(data)? {
         if !listed.exists([first_seq.cast_signed()])? {
-            delete(&path).map_err(failed)?;
+            delete(&path).map_err(|source| StoreError::Folder { path, source })?;
         }
     }
     Ok(())
+}
+
+fn on_disk(data: &Path) -> Result<Vec<(SeqNo, PathBuf)>, StoreError> {
+    let folder = data.join(ROWS_FOLDER);
+    let failed = |source| StoreError::Folder { path: folder.clone(), source };
+    let entries = match fs::read_dir(&folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    Ok(paths.map_err(failed)?.into_iter().filter_map(|path| Some((first_seq_of(&path)?, path))).collect())
 }
 
 pub(super) fn delete(path: &Path) -> io::Result<()> {

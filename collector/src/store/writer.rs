@@ -5,7 +5,7 @@ mod store_file;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +68,10 @@ impl Writer {
     pub(crate) fn open(folder: &Path, sync: Sync, limits: config::Store) -> Result<Self, StoreError> {
         let lock = lock(folder)?;
         let file = folder.join(STORE_FILE);
+        // SQLite has never written to a file without bytes.
+        if fs::metadata(&file).map_or(true, |found| found.len() == 0) && row_files::any(folder)? {
+            return Err(StoreError::Missing(file));
+        }
         let mut connection = Connection::open(&file)?;
         // The other threads of this process lock the file for some 10 ms, and longer on a busy machine with a
         // slow disk. After this timeout the flush fails and is retried, and the collector is not ready.

@@ -54,7 +54,7 @@ impl Damaged {
         let repaired = answer(&repair(self.data()));
         assert_eq!(repaired["was_damaged"], true, "{about}: {repaired}");
         let moved = PathBuf::from(repaired["moved_to"].as_str().unwrap());
-        assert!(moved.join("llm-rum.sqlite").exists() && moved.join("journal").exists(), "{about}");
+        assert!(moved.join("streams").exists() && moved.join("journal").exists(), "{about}");
         self.collector.config.dedupe = Config::default().dedupe;
         self.collector.config.store = Config::default().store;
         self.collector.restart();
@@ -105,6 +105,25 @@ async fn a_file_of_zeros_is_rebuilt_from_journal_and_files() {
     let counted = repaired["from_journal"].as_u64().unwrap() + repaired["from_files"].as_u64().unwrap();
     assert_eq!(counted, STREAMS as u64, "{repaired}");
     assert_ne!(repaired["from_store"]["unreadable"], json!([]), "{repaired}");
+}
+
+#[tokio::test]
+async fn a_missing_or_empty_file_is_rebuilt_from_journal_and_files() {
+    for is_missing in [true, false] {
+        let mut damaged = Damaged::new().await;
+        let files = damaged.row_files();
+        match is_missing {
+            true => fs::remove_file(damaged.store()).unwrap(),
+            false => fs::write(damaged.store(), "").unwrap(),
+        }
+        let refused = Collector::open(damaged.collector.config.clone()).err().unwrap().to_string();
+        assert!(
+            refused.contains("llm-rum.sqlite is missing or empty, but the folder has files"),
+            "{refused}"
+        );
+        assert_eq!(damaged.row_files(), files, "a refused start deletes nothing");
+        damaged.check("missing or empty").await;
+    }
 }
 
 #[tokio::test]
