@@ -138,10 +138,11 @@ const APART: Pace = Pace { apart_ms: 1, events: 400, rounds: 15, warm_rounds: 0 
 const MOST_OF_OPENTELEMETRY: f64 = 0.3;
 
 /// By their files under `conformance/sdks`; the first and the last are pages without one, which differ by chance.
-const SDKS: [(&str, &str); 6] = [
+const SDKS: [(&str, &str); 7] = [
     ("", "native"),
-    ("llm-rum", "llm-rum, tapped and parsed"),
+    ("llm-rum-alone", "llm-rum, as in the README"),
     ("opentelemetry", "OpenTelemetry"),
+    ("llm-rum", "llm-rum, every extension"),
     ("sentry", "Sentry, tracing"),
     ("sentry-streams", "Sentry, tracing and streams"),
     ("", "native once more"),

@@ -21,6 +21,9 @@ async fn run() -> Result<()> {
     let server = ConformanceServer::start().await?;
     let browser = Browser::start().await?;
     let contest = contest::run(&browser, &server.url).await?;
+    if !as_json {
+        println!("{contest}");
+    }
     let heap = page::heap(&browser, &server.url).await?;
     let start = page::start(&browser, &server.url).await?;
     let share = share::run(&browser).await?;
@@ -33,7 +36,7 @@ async fn run() -> Result<()> {
         });
         println!("{figures}");
     } else {
-        println!("{contest}\n{share}\n{heap}\n{start}");
+        println!("{share}\n{heap}\n{start}");
     }
     contest.check()?;
     share.check()
