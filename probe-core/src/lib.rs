@@ -37,5 +37,5 @@ pub use field_values::FieldValues;
 pub use meter::{End, Meter, Progress};
 pub use report_builder::ReportBuilder;
 pub use server_timing::ServerClaim;
-pub use sockets::{Question, Sockets};
+pub use sockets::{OwnEvent, Question, Sockets};
 pub use time::Timestamp;

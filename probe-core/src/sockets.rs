@@ -1,5 +1,5 @@
 //! Tells the answers apart that come over the sockets of a page. Each open stream gets every message of its socket, and
-//! this leaves the events of its own answer, as server-sent events. `docs/sockets.md` has the rules.
+//! this hands each event to the stream whose answer it belongs to. `docs/sockets.md` has the rules.
 
 mod ids;
 mod packet;
@@ -27,8 +27,21 @@ pub struct Question<'a> {
     pub text: &'a [u8],
 }
 
+/// An event of an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnEvent<'a> {
+    /// The stream that it belongs to.
+    pub stream: u32,
+    /// The lines of a server-sent event.
+    pub bytes: &'a [u8],
+    /// The chunk had another event of this stream before.
+    pub goes_on: bool,
+}
+
 #[derive(Debug, Clone)]
 struct Answers {
+    /// The sockets with an open answer.
+    connections: Vec<Connection>,
     /// The oldest first.
     open: Vec<Answer>,
     /// Ids of answers that were forgotten, with their sockets.
@@ -36,15 +49,39 @@ struct Answers {
 }
 
 #[derive(Debug, Clone)]
-struct Answer {
-    stream: u32,
+struct Connection {
     socket: u32,
     engine_io: bool,
     messages: Sse,
+    /// The bytes of messages that were read. Each open answer hands over the same bytes.
+    bytes: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Answer {
+    stream: u32,
+    socket: u32,
+    /// The bytes of messages that this answer has handed over, or that came before it.
+    bytes: usize,
     named: Vec<NamedId>,
-    /// The id of the answer, once an event had it.
-    own: Option<u64>,
+    /// The ids of the answer that events had, at most [`MAX_OWN`].
+    own: Vec<u64>,
+    /// Events of this answer named another id than its own: the server's ids do not tell answers apart.
+    has_more_ids: bool,
+    /// The chunk that is read has an event of this answer.
+    has_event: bool,
     ended: bool,
+}
+
+/// What the id of an event is to the answer that the event belongs to.
+#[derive(Clone, Copy)]
+enum Id {
+    /// That answer's own.
+    Own,
+    /// One more, of an answer that has its own already.
+    OneMore,
+    /// There is none, or it is another answer's as well.
+    NoProof,
 }
 
 impl Sockets {
@@ -53,26 +90,14 @@ impl Sockets {
 
     /// The stream with this number is the answer to a question. The numbers of open streams differ.
     pub fn ask(&mut self, stream: u32, question: Question<'_>) {
-        for answers in &mut self.0 {
-            let Question { socket, engine_io, text } = question;
-            let (messages, named) = (Sse::default(), ids::named(text));
-            answers.open.push(Answer { stream, socket, engine_io, messages, named, own: None, ended: false });
-        }
+        self.0.iter_mut().for_each(|answers| answers.ask(stream, question));
     }
 
-    /// The events of this stream's answer in a chunk of messages, each the data of a server-sent event. `None` if the
-    /// stream does not come over a socket: then the chunk is its own.
-    pub fn own_events(&mut self, stream: u32, chunk: &[u8]) -> Option<Vec<u8>> {
-        self.0.iter_mut().find_map(|answers| answers.own_events(stream, chunk))
-    }
-
-    /// An event has ended the answer of this stream, or text has revoked that.
-    pub fn set_ended(&mut self, stream: u32, ended: bool) {
-        for answer in self.0.iter_mut().flat_map(|answers| &mut answers.open) {
-            if answer.stream == stream {
-                answer.ended = ended;
-            }
-        }
+    /// Hands `read` each event in a chunk of messages, which are the data of server-sent events. It returns whether the
+    /// answer has ended. All open answers of a socket get the same chunks, and the first that hands one over reads it for
+    /// all. `false` if the stream does not come over a socket: then the chunk is its own.
+    pub fn read(&mut self, stream: u32, chunk: &[u8], mut read: impl FnMut(OwnEvent<'_>) -> bool) -> bool {
+        ALL_DIALECTS && self.0.iter_mut().any(|answers| answers.read(stream, chunk, &mut read))
     }
 
     /// No more of this stream is read.
@@ -82,83 +107,108 @@ impl Sockets {
 }
 
 impl Answers {
-    const NONE: Self = Self { open: Vec::new(), past: VecDeque::new() };
+    const NONE: Self = Self { connections: Vec::new(), open: Vec::new(), past: VecDeque::new() };
 
-    fn own_events(&mut self, stream: u32, chunk: &[u8]) -> Option<Vec<u8>> {
-        let at = self.open.iter().position(|answer| answer.stream == stream)?;
-        let engine_io = self.open[at].engine_io;
-        let mut messages = std::mem::take(&mut self.open[at].messages);
-        let (mut input, mut own) = (chunk, Vec::new());
+    fn ask(&mut self, stream: u32, Question { socket, engine_io, text }: Question<'_>) {
+        let known = self.connections.iter().find(|connection| connection.socket == socket);
+        let bytes = known.map_or(0, |connection| connection.bytes);
+        if known.is_none() {
+            self.connections.push(Connection { socket, engine_io, messages: Sse::default(), bytes });
+        }
+        let (named, own) = (ids::named(text), Vec::new());
+        let (has_more_ids, has_event, ended) = (false, false, false);
+        self.open.push(Answer { stream, socket, bytes, named, own, has_more_ids, has_event, ended });
+    }
+
+    fn read(&mut self, stream: u32, chunk: &[u8], read: &mut impl FnMut(OwnEvent<'_>) -> bool) -> bool {
+        let Some(answer) = self.open.iter_mut().find(|answer| answer.stream == stream) else { return false };
+        answer.bytes += chunk.len();
+        let Answer { socket, bytes, .. } = *answer;
+        let connection = self.connections.iter_mut().find(|connection| connection.socket == socket);
+        let Some(connection) = connection.filter(|connection| connection.bytes < bytes) else { return true };
+        let mut input = &chunk[chunk.len().saturating_sub(bytes - connection.bytes)..];
+        connection.bytes = bytes;
+        self.open.iter_mut().for_each(|answer| answer.has_event = false);
+        let engine_io = connection.engine_io;
+        let mut messages = std::mem::take(&mut connection.messages);
         while let Some(frame) = messages.next(&mut input) {
             let Frame::Event(message) = frame else { continue };
             if engine_io {
-                let events =
-                    packet::events(message.data).filter(|event| self.belongs(at, event)).collect::<Vec<_>>();
-                events.iter().for_each(|event| write_event(event, &mut own));
-            } else if self.belongs(at, &message) {
-                write_event(&message, &mut own);
+                packet::events(message.data).for_each(|event| self.read_event(socket, &event, read));
+            } else {
+                self.read_event(socket, &message, read);
             }
         }
-        self.open[at].messages = messages;
-        Some(own)
+        if let Some(connection) = self.connections.iter_mut().find(|connection| connection.socket == socket) {
+            connection.messages = messages;
+        }
+        true
     }
 
-    /// Whether an event belongs to the answer at this place.
-    fn belongs(&mut self, at: usize, event: &Event<'_>) -> bool {
+    fn read_event(&mut self, socket: u32, event: &Event<'_>, read: &mut impl FnMut(OwnEvent<'_>) -> bool) {
         let ids = EventIds::of(event.data);
-        let Answer { socket, ref named, .. } = self.open[at];
-        if let Some((key, value)) = ids.chat
-            && named.iter().any(|id| id.0 == key)
-            && !named.contains(&(key, value))
-        {
-            return false;
+        let (owner, id) = self.owner(socket, ids);
+        let Some(owner) = owner.and_then(|at| self.open.get_mut(at)) else { return };
+        if !owner.is_of_chat(ids) {
+            return;
         }
-        let Some(id) = ids.answer else {
-            return at == self.oldest(socket, ids);
-        };
-        let with = |of: fn(&Answer, u64) -> bool| {
-            self.open.iter().position(|answer| answer.socket == socket && of(answer, id))
-        };
-        let known = with(|answer, id| answer.own == Some(id)).or_else(|| with(Answer::names));
-        if let Some(known) = known {
-            self.open[known].own = Some(id);
-            return known == at;
+        if let Some(value) = ids.answer {
+            owner.note(value, id);
+        }
+        let mut bytes = Vec::new();
+        write_event(event, &mut bytes);
+        let goes_on = std::mem::replace(&mut owner.has_event, true);
+        owner.ended = read(OwnEvent { stream: owner.stream, bytes: &bytes, goes_on });
+    }
+
+    /// The answer that an event belongs to, and what its id is.
+    fn owner(&self, socket: u32, ids: EventIds) -> (Option<usize>, Id) {
+        let oldest = self.oldest(socket, ids);
+        let Some(id) = ids.answer else { return (oldest, Id::NoProof) };
+        let is_running = |&at: &usize| !self.open[at].ended;
+        let has = |&at: &usize| self.open[at].socket == socket && self.open[at].has(id);
+        let known = || (0..self.open.len()).filter(has);
+        // Where several have the id, one answer follows the other.
+        if let Some(known) = known().find(is_running).or_else(|| known().next()) {
+            // Some servers have one `id` for all answers.
+            let next = oldest.filter(is_running).filter(|&next| self.open[next].own.is_empty());
+            if ids.is_vague && self.open[known].ended && next.is_some() {
+                return (next, Id::NoProof);
+            }
+            return (Some(known), Id::Own);
         }
         if self.past.contains(&(socket, id)) {
-            // Some servers have one `id` for all answers.
-            return ids.is_vague && at == self.oldest(socket, ids);
+            return (oldest.filter(|_| ids.is_vague), Id::NoProof);
         }
-        let waiting = self.candidates(socket, ids).find(|&other| self.open[other].own.is_none());
-        match waiting {
-            Some(waiting) => {
-                self.open[waiting].own = Some(id);
-                waiting == at
-            }
-            None => at == self.oldest(socket, ids),
+        if oldest.filter(is_running).is_some_and(|oldest| self.open[oldest].has_more_ids) {
+            return (oldest, Id::OneMore);
+        }
+        let waits = |&at: &usize| self.open[at].own.is_empty() && !self.open[at].ended;
+        match self.candidates(socket, ids).find(waits) {
+            Some(waiting) => (Some(waiting), Id::Own),
+            None => (oldest, Id::OneMore),
         }
     }
 
     /// The oldest answer that has not ended, or else the oldest.
-    fn oldest(&self, socket: u32, ids: EventIds) -> usize {
+    fn oldest(&self, socket: u32, ids: EventIds) -> Option<usize> {
         let running = self.candidates(socket, ids).find(|&at| !self.open[at].ended);
-        running.or_else(|| self.candidates(socket, ids).next()).unwrap_or(usize::MAX)
+        running.or_else(|| self.candidates(socket, ids).next())
     }
 
     /// Answers of the socket and, if their question named a chat by the event's key, of the event's chat.
     fn candidates(&self, socket: u32, ids: EventIds) -> impl Iterator<Item = usize> {
-        let fits = move |answer: &Answer| {
-            let of_chat = ids.chat.is_none_or(|chat| {
-                !answer.named.iter().any(|id| id.0 == chat.0) || answer.named.contains(&chat)
-            });
-            answer.socket == socket && of_chat
-        };
+        let fits = move |answer: &Answer| answer.socket == socket && answer.is_of_chat(ids);
         (0..self.open.len()).filter(move |&at| fits(&self.open[at]))
     }
 
     fn forget(&mut self, stream: u32) {
         let Some(at) = self.open.iter().position(|answer| answer.stream == stream) else { return };
         let Answer { socket, own, .. } = self.open.remove(at);
-        if let Some(id) = own {
+        if !self.open.iter().any(|answer| answer.socket == socket) {
+            self.connections.retain(|connection| connection.socket != socket);
+        }
+        for id in own {
             self.past.push_back((socket, id));
             if self.past.len() > MAX_PAST {
                 self.past.pop_front();
@@ -168,8 +218,21 @@ impl Answers {
 }
 
 impl Answer {
-    fn names(&self, id: u64) -> bool {
-        self.named.iter().any(|&(_, value)| value == id)
+    fn has(&self, id: u64) -> bool {
+        self.own.contains(&id) || self.named.iter().any(|&(_, value)| value == id)
+    }
+
+    /// Whether the event is of the question's chat, as far as both name one.
+    fn is_of_chat(&self, ids: EventIds) -> bool {
+        ids.chat.is_none_or(|chat| !self.named.iter().any(|id| id.0 == chat.0) || self.named.contains(&chat))
+    }
+
+    fn note(&mut self, value: u64, id: Id) {
+        match id {
+            Id::Own if !self.own.contains(&value) && self.own.len() < MAX_OWN => self.own.push(value),
+            Id::OneMore => self.has_more_ids = true,
+            Id::Own | Id::NoProof => {}
+        }
     }
 }
 
@@ -189,5 +252,7 @@ fn write_event(event: &Event<'_>, to: &mut Vec<u8>) {
     to.push(b'\n');
 }
 
+/// Ids of one answer that are remembered.
+const MAX_OWN: usize = 4;
 /// Ids of past answers that are remembered.
 const MAX_PAST: usize = 64;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use beacon::{Outcome, StreamReport};
-use probe_core::{End, Meter, Question, Sockets, Timestamp};
+use probe_core::{End, Meter, OwnEvent, Question, Sockets, Timestamp};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -45,11 +45,7 @@ fn play(name: &str) -> BTreeMap<u32, StreamReport> {
                 open.insert(asked, meter);
             }
             What::Message(message) => {
-                for (&key, meter) in &mut open {
-                    let own = sockets.own_events(key, &framed(message.as_bytes())).unwrap();
-                    meter.on_chunk(now, &own);
-                    sockets.set_ended(key, meter.progress().ended);
-                }
+                read(&mut sockets, &mut open, now, &framed(message.as_bytes()));
             }
             What::Close(key) => {
                 let mut meter = open.remove(&key).unwrap();
@@ -61,6 +57,28 @@ fn play(name: &str) -> BTreeMap<u32, StreamReport> {
     }
     assert!(open.is_empty(), "{name}: every answer is closed");
     reports
+}
+
+/// Hands a chunk over for each open answer, as a page does.
+fn read(sockets: &mut Sockets, open: &mut BTreeMap<u32, Meter>, now: Timestamp, chunk: &[u8]) {
+    for key in open.keys().copied().collect::<Vec<_>>() {
+        let is_of_socket = sockets.read(key, chunk, |OwnEvent { stream, bytes, goes_on }| {
+            let meter = open.get_mut(&stream).unwrap();
+            meter.on_chunk(if goes_on { Timestamp::from_ms(0.0) } else { now }, bytes);
+            meter.progress().ended
+        });
+        assert!(is_of_socket);
+    }
+}
+
+/// The events of a stream's own answer in a chunk. None ends it.
+fn own_events(sockets: &mut Sockets, key: u32, chunk: &[u8]) -> Vec<u8> {
+    let mut own = Vec::new();
+    assert!(sockets.read(key, chunk, |event| {
+        own.extend_from_slice(event.bytes);
+        false
+    }));
+    own
 }
 
 /// A message as the page hands it over.
@@ -134,11 +152,115 @@ fn a_stopped_answer_leaves_its_late_text_to_itself() {
     check(&reports[&2], Outcome::Complete, 200.0, 260.0, 4);
 }
 
+/// Asks one question for each text, and plays messages 100 ms apart, then 10 ms apart. Returns outcome, time to the first
+/// token, end and deltas of each answer. Messages of one array come in one read.
+fn answers(questions: &[&str], reads: &[&[&str]]) -> Vec<(Outcome, Option<f64>, Option<f64>, u32)> {
+    let mut sockets = Sockets::NONE;
+    let mut meters = BTreeMap::new();
+    for (key, text) in (1..).zip(questions) {
+        let mut meter = Meter::new("", Timestamp::from_ms(1_000.0));
+        meter.on_socket();
+        sockets.ask(key, Question { socket: 1, engine_io: false, text: text.as_bytes() });
+        meters.insert(key, meter);
+    }
+    let mut now = Timestamp::from_ms(1_100.0);
+    for messages in reads {
+        let chunk = messages.iter().flat_map(|message| framed(message.as_bytes())).collect::<Vec<_>>();
+        read(&mut sockets, &mut meters, now, &chunk);
+        now = Timestamp::from_ms(now.as_ms() + 10.0);
+    }
+    let report = |mut meter: Meter| {
+        meter.on_end(now, End::Closed);
+        let report = meter.report();
+        (report.outcome, report.ttft_ms, report.e2e_ms, report.deltas)
+    };
+    meters.into_values().map(report).collect()
+}
+
+const FIRST: (Outcome, Option<f64>, Option<f64>, u32) = (Outcome::Complete, Some(100.0), Some(120.0), 3);
+const SECOND: (Outcome, Option<f64>, Option<f64>, u32) = (Outcome::Complete, Some(140.0), Some(160.0), 3);
+
+#[test]
+fn answers_without_ids_are_those_of_questions_in_order() {
+    let token = |text: &str| format!(r#"{{"type":"token","text":"{text}"}}"#);
+    let tokens = [" The", " moon", " is", " It", " ebbs", " and"].map(token);
+    let [a, b, c, d, e, f] = tokens.each_ref().map(String::as_str);
+    let end = r#"{"type":"end"}"#;
+    let reads: [&[&str]; 8] = [&[a], &[b], &[c], &[end], &[d], &[e], &[f], &[end]];
+    assert_eq!(answers(&[r#"{"prompt":"moon"}"#, r#"{"prompt":"sea"}"#], &reads), [FIRST, SECOND]);
+    // One read ends the first answer and begins the second.
+    let reads: [&[&str]; 7] = [&[a], &[b], &[c], &[], &[end, d], &[e], &[f, end]];
+    assert_eq!(answers(&[r#"{"prompt":"moon"}"#, r#"{"prompt":"sea"}"#], &reads), [FIRST, SECOND]);
+}
+
+#[test]
+fn an_error_without_id_fails_one_answer() {
+    let (error, end) = (r#"{"type":"error","message":"busy"}"#, r#"{"type":"end"}"#);
+    let token = |text: &str| format!(r#"{{"type":"token","text":"{text}"}}"#);
+    let tokens = [" It", " ebbs", " and"].map(token);
+    let [d, e, f] = tokens.each_ref().map(String::as_str);
+    let reads: [&[&str]; 8] = [&[], &[], &[], &[error], &[d], &[e], &[f], &[end]];
+    let found = answers(&[r#"{"prompt":"moon"}"#, r#"{"prompt":"sea"}"#], &reads);
+    assert_eq!((found[0].0, found[0].1), (Outcome::ProviderError, None));
+    assert_eq!(found[1], SECOND);
+}
+
+#[test]
+fn questions_with_the_same_id_are_answered_in_order() {
+    for key in ["id", "request_id", "messageId"] {
+        let token = |text: &str| format!(r#"{{"type":"token","{key}":"c1","text":"{text}"}}"#);
+        let tokens = [" The", " moon", " is", " It", " ebbs", " and"].map(token);
+        let [a, b, c, d, e, f] = tokens.each_ref().map(String::as_str);
+        let end = &*format!(r#"{{"type":"end","{key}":"c1"}}"#);
+        let reads: [&[&str]; 8] = [&[a], &[b], &[c], &[end], &[d], &[e], &[f], &[end]];
+        let named = [r#"{"prompt":"moon","KEY":"c1"}"#, r#"{"prompt":"sea","KEY":"c1"}"#];
+        let named = named.map(|question| question.replace("KEY", key));
+        assert_eq!(answers(&named.each_ref().map(String::as_str), &reads), [FIRST, SECOND], "{key}");
+        // A server has one `id` for all, which no question names.
+        if key == "id" {
+            assert_eq!(answers(&[r#"{"prompt":"moon"}"#, r#"{"prompt":"sea"}"#], &reads), [FIRST, SECOND]);
+        }
+    }
+}
+
+#[test]
+fn an_id_for_each_event_does_not_split_an_answer() {
+    let mut number = 0;
+    let mut event = |rest: &str| {
+        number += 1;
+        format!(r#"{{"id":"e{number}",{rest}}}"#)
+    };
+    let mut token = |text: &str| event(&format!(r#""type":"token","text":"{text}""#));
+    let [a, b, c] = [" The", " moon", " is"].map(&mut token);
+    let later = [" far", " away"].map(&mut token);
+    let end = event(r#""type":"end""#);
+    let mut sockets = Sockets::NONE;
+    let mut meters = BTreeMap::new();
+    let mut now = 1_000.0;
+    let ask = |sockets: &mut Sockets, meters: &mut BTreeMap<u32, Meter>, key| {
+        let mut meter = Meter::new("", Timestamp::from_ms(1_000.0));
+        meter.on_socket();
+        sockets.ask(key, Question { socket: 1, engine_io: false, text: br#"{"prompt":"moon"}"# });
+        meters.insert(key, meter);
+    };
+    ask(&mut sockets, &mut meters, 1);
+    for (at, message) in [a, b, c].iter().chain(&later).chain([&end]).enumerate() {
+        // The second question comes while the first is answered.
+        if at == 3 {
+            ask(&mut sockets, &mut meters, 2);
+        }
+        now += 10.0;
+        read(&mut sockets, &mut meters, Timestamp::from_ms(now), &framed(message.as_bytes()));
+    }
+    let deltas = meters.values().map(|meter| meter.report().deltas).collect::<Vec<_>>();
+    assert_eq!(deltas, [5, 0]);
+}
+
 /// The events of an Engine.IO message.
 fn events_of(message: &str) -> String {
     let mut sockets = Sockets::NONE;
     sockets.ask(1, Question { socket: 1, engine_io: true, text: b"" });
-    String::from_utf8(sockets.own_events(1, &framed(message.as_bytes())).unwrap()).unwrap()
+    String::from_utf8(own_events(&mut sockets, 1, &framed(message.as_bytes()))).unwrap()
 }
 
 #[test]
@@ -188,7 +310,7 @@ proptest! {
         let events = |chunks: &[&[u8]]| {
             let mut sockets = Sockets::NONE;
             sockets.ask(1, Question { socket: 1, engine_io, text: b"" });
-            chunks.iter().flat_map(|chunk| sockets.own_events(1, chunk).unwrap()).collect::<Vec<_>>()
+            chunks.iter().flat_map(|chunk| own_events(&mut sockets, 1, chunk)).collect::<Vec<_>>()
         };
         let (left, right) = body.split_at(at.index(body.len() + 1));
         let whole = events(&[&body]);
@@ -199,18 +321,26 @@ proptest! {
     #[test]
     fn each_event_belongs_to_one_answer_at_most(
         questions in prop::collection::vec("(\"(id|chat_id|run_id)\": ?\"?[a-c0-2]\"?,?){0,3}", 1..5),
-        messages in prop::collection::vec("\\{(\"(id|chat_id|run_id|x)\":\"?[a-c0-2]\"?,){0,3}\"t\":1\\}", 0..12),
+        messages in prop::collection::vec("\\{(\"(id|chat_id|run_id|x)\":\"?[a-c0-2]\"?,){0,3}\"(t|end)\":1\\}", 0..12),
     ) {
-        let mut sockets = Sockets::NONE;
-        for (key, text) in (0..).zip(&questions) {
-            sockets.ask(key, Question { socket: 1, engine_io: false, text: text.as_bytes() });
-        }
-        for message in &messages {
-            let chunk = framed(message.as_bytes());
-            let owners = (0..questions.len() as u32)
-                .filter(|&key| !sockets.own_events(key, &chunk).unwrap().is_empty())
-                .count();
-            prop_assert!(owners <= 1, "{} owners of {}", owners, message);
-        }
+        // The same messages one by one, and all in one read.
+        let [one_by_one, at_once] = [1, 12].map(|at_once| {
+            let (mut sockets, mut owned) = (Sockets::NONE, Vec::new());
+            for (key, text) in (0..).zip(&questions) {
+                sockets.ask(key, Question { socket: 1, engine_io: false, text: text.as_bytes() });
+            }
+            for messages in messages.chunks(at_once) {
+                let chunk = messages.iter().flat_map(|message| framed(message.as_bytes())).collect::<Vec<_>>();
+                for key in 0..questions.len() as u32 {
+                    sockets.read(key, &chunk, |OwnEvent { stream, bytes, .. }| {
+                        owned.push((stream, bytes.to_vec()));
+                        bytes.ends_with(b"\"end\":1}\n\n")
+                    });
+                }
+            }
+            owned
+        });
+        prop_assert!(one_by_one.len() <= messages.len(), "{:?}", one_by_one);
+        prop_assert_eq!(one_by_one, at_once);
     }
 }

@@ -1,7 +1,7 @@
 //! The meters of all streams of a page. JavaScript identifies streams by small numbers. Nothing here knows the browser.
 
 use probe_core::framing::ContentType;
-use probe_core::{End, Meter, Progress, Question, Sockets, Timestamp};
+use probe_core::{End, Meter, OwnEvent, Progress, Question, Sockets, Timestamp};
 
 use crate::report::Report;
 
@@ -62,15 +62,27 @@ impl Session {
 
     /// Returns the progress with these bytes, in the bits of `js/session/progress-flags.js`.
     pub(crate) fn chunk(&mut self, key: u32, time: f64, bytes: &[u8]) -> u8 {
-        let own = self.sockets.own_events(key, bytes);
+        let is_of_socket = self.read_socket(key, time, bytes);
         let Some(meter) = self.meter(key) else { return 0 };
-        meter.on_chunk(Timestamp::from_ms(time), own.as_deref().unwrap_or(bytes));
+        meter.on_chunk(Timestamp::from_ms(time), if is_of_socket { &[] } else { bytes });
         let Progress { first_token, first_visible, ended, needs_full_wasm } = meter.progress();
-        self.sockets.set_ended(key, ended);
         u8::from(first_token)
             | u8::from(first_visible) << 1
             | u8::from(ended) << 2
             | u8::from(needs_full_wasm) << 3
+    }
+
+    /// Reads messages of a socket for all its streams. `false` if the stream does not come over one.
+    fn read_socket(&mut self, key: u32, time: f64, messages: &[u8]) -> bool {
+        self.sockets.read(key, messages, |OwnEvent { stream, bytes, goes_on }| {
+            // More of the same read has an earlier time.
+            let at = Timestamp::from_ms(if goes_on { 0.0 } else { time });
+            let owner = self.streams.iter_mut().find(|owner| owner.key == stream);
+            owner.is_some_and(|Stream { meter, .. }| {
+                meter.on_chunk(at, bytes);
+                meter.progress().ended
+            })
+        })
     }
 
     /// The stream ended, for a reason that [`end_of`] reads.

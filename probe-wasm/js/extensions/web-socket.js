@@ -17,6 +17,8 @@ const AFTER_END_MS = 500;
 const PAUSE_MS = 2000;
 /** The same, without another question. */
 const SILENCE_MS = 60_000;
+/** A question without text is over when nothing has come for this long, and the user asks again. */
+const PATIENCE_MS = 10_000;
 
 /** How much all sockets together may buffer until the probe can read; each event counts as 512. */
 const BUFFER_LENGTH = 500_000;
@@ -132,6 +134,8 @@ function connect(core, url, engineIo, app) {
   const answers = new Set();
   const ids = [];
   let timer, askedAt;
+  /** When the latest answer ended: then it was the turn of the next question. */
+  let freeAt = 0;
   /** Messages since a request that may ask for them, while there is one. */
   let kept;
   /** Jobs of the time before the probe can read: only the content of earlier streams shows whose they are. */
@@ -167,11 +171,12 @@ function connect(core, url, engineIo, app) {
   }
 
   function ask(text, time, mayBe, gesture) {
-    closeOver(time, PAUSE_MS);
+    closeOver(time, true);
     // Where the app says which texts ask, no more comes of what it has asked before.
     if (app.asks) for (const answer of answers) end(answer, answer.lastAt ? CLOSED : CANCELLED, answer.lastAt ?? time);
     const isNewGesture = gesture !== undefined && !(gesture <= askedAt);
     if (!isNewGesture && (mayBe || answers.size)) return;
+    giveUpUnanswered(time);
     open(text, time);
   }
 
@@ -240,13 +245,24 @@ function connect(core, url, engineIo, app) {
     answer.overAt = answer.stream.seen & END_MARKER ? (answer.overAt ?? answer.lastAt) : undefined;
   }
 
-  /** Ends the answers that wait no longer for what may follow, and with `pauseMs` those that have paused that long. */
-  function closeOver(time, pauseMs = SILENCE_MS) {
+  /** Ends the answers that wait no longer for what may follow, if the app asks again already after a short pause. */
+  function closeOver(time, isAskedAgain) {
     for (const answer of answers) {
       const { overAt, lastAt, stream } = answer;
-      const isAskedAgain = pauseMs < SILENCE_MS && overAt !== undefined;
-      const isSilent = stream.seen & FIRST_TOKEN && time - lastAt > pauseMs;
-      if (isAskedAgain || time - overAt > AFTER_END_MS || isSilent) end(answer, CLOSED);
+      const isOver = isAskedAgain ? overAt >= 0 : time - overAt > AFTER_END_MS;
+      const isSilent = stream.seen & FIRST_TOKEN && time - lastAt > (isAskedAgain ? PAUSE_MS : SILENCE_MS);
+      if (isOver || isSilent) end(answer, CLOSED);
+    }
+  }
+
+  /** Ends the questions that the server has passed over: it answers in order, so later text would be taken for theirs. */
+  function giveUpUnanswered(time) {
+    for (const answer of answers) {
+      const { lastAt = 0, stream } = answer;
+      const isSilent = time - Math.max(stream.time, lastAt) > PATIENCE_MS;
+      const isPassedOver = time - Math.max(stream.time, freeAt) > SILENCE_MS;
+      if (stream.seen & FIRST_TOKEN || !(isSilent || isPassedOver)) return;
+      end(answer, CANCELLED, time);
     }
   }
 
@@ -270,6 +286,7 @@ function connect(core, url, engineIo, app) {
   }
 
   function end(answer, event, time = answer?.lastAt) {
+    if (event == CLOSED) freeAt = time;
     if (answers.delete(answer)) emit(answer.stream, event, undefined, time);
   }
 }

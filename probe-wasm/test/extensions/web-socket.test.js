@@ -329,13 +329,18 @@ test("packets over long polling are those of one connection", (t) => {
   assert.deepEqual(chat.toldOf(CHUNK).map(([, , text]) => text), ["data: ok", 'data: 2\x1e42["token","The"]']);
 });
 
-test("another click during a stream asks once more", (t) => {
+/** Clicks at a time of the user's choice. */
+function clicking(t) {
   const listeners = [];
   globalThis.window = { addEventListener: (type, listener) => type == "click" && listeners.push(listener) };
   t.after(() => delete globalThis.window);
+  return (timeStamp) => listeners.forEach((listener) => listener({ timeStamp }));
+}
+
+test("another click during a stream asks once more", (t) => {
+  const click = clicking(t);
   const chat = page(t);
   chat.load();
-  const click = (timeStamp) => listeners.forEach((listener) => listener({ timeStamp }));
   chat.at(100);
   click(90);
   chat.ask();
@@ -348,6 +353,64 @@ test("another click during a stream asks once more", (t) => {
   // Both streams get each message.
   chat.say("one");
   assert.deepEqual(chat.toldOf(CHUNK).map(([stream]) => stream), [0, 1]);
+});
+
+/** What comes after a first question at 100 ms, when the user asks again, and whether the first question ends then. */
+const UNANSWERED = [
+  ["nothing", [], 10_000, false],
+  ["nothing", [], 10_200, true],
+  ["a status", [[9_000, "searching"]], 15_000, false],
+  ["a status", [[9_000, "searching"]], 19_100, true],
+  ["pings", Array.from({ length: 12 }, (_, number) => [5_000 * (number + 1), "ping"]), 60_200, true],
+  ["text", [[9_000, "one [TEXT]"], [59_000, "two"]], 60_200, false],
+];
+for (const [what, messages, again, ends] of UNANSWERED)
+  for (const when of ["before", "after"])
+    test(`asked again at ${again}, ${what}: ${when}`, (t) => {
+      const click = clicking(t);
+      const chat = page(t);
+      if (when == "after") chat.load();
+      for (const [time, text] of [[100], ...messages, [again]]) {
+        chat.at(time);
+        if (text) chat.say(text);
+        else {
+          click(time);
+          chat.ask();
+        }
+      }
+      if (when == "before") chat.load();
+      assert.deepEqual(chat.toldOf(CANCELLED), ends ? [[0, CANCELLED, undefined, again]] : []);
+      assert.equal(chat.toldOf(OPEN).length, 2);
+    });
+
+test("a question's turn begins with the end of the answer before", (t) => {
+  const click = clicking(t);
+  const chat = page(t);
+  chat.load();
+  const askAt = (time) => {
+    chat.at(time);
+    click(time);
+    chat.ask();
+  };
+  // The first stream has all text.
+  const { onEvent } = chat.extension;
+  chat.extension.onEvent = (stream, ...event) => {
+    if (stream.time == 1_000) stream.seen = 0;
+    onEvent(stream, ...event);
+  };
+  askAt(100);
+  askAt(1_000);
+  for (let time = 1_000; time < 80_000; time += 1_000) {
+    chat.at(time);
+    chat.say("one [TEXT]");
+  }
+  chat.at(80_000);
+  chat.say("[DONE]");
+  askAt(86_000);
+  assert.deepEqual(chat.toldOf(CLOSED), [[0, CLOSED, undefined, 80_000]]);
+  assert.deepEqual(chat.toldOf(CANCELLED), []);
+  askAt(95_000);
+  assert.deepEqual(chat.toldOf(CANCELLED), [[1, CANCELLED, undefined, 95_000]]);
 });
 
 test("a socket keeps no stream after the observation stops", (t) => {
