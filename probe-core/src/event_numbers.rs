@@ -41,7 +41,9 @@ impl EventNumbers {
     }
 
     pub(crate) fn set(&mut self, number: usize, value: f64) {
-        self.0[number] = value;
+        if let Some(slot) = self.0.get_mut(number) {
+            *slot = value;
+        }
     }
 
     /// Removes the number, so that the next object starts without it.

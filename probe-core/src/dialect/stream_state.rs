@@ -157,7 +157,7 @@ impl StreamState {
             self.template.reject();
         }
         let text = event.text.kinds(act, &mut self.cumulative_bytes);
-        if let Some(timing) = dialect.timing.map(|at| &TIMINGS[usize::from(at)]) {
+        if let Some(timing) = dialect.timing.and_then(|at| TIMINGS.get(usize::from(at))) {
             self.apply_timing(timing, event);
             if USED.number(Number::Stamp) {
                 self.server.add_timestamp(timing, &mut event.numbers, text.any());

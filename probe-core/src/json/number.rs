@@ -20,7 +20,7 @@ impl Decimal {
         let mut number = Self { mantissa: 0, exponent: 0, negative, len: start };
         number.digits(bytes, 0);
         let whole = number.len - start;
-        if whole == 0 || (whole > 1 && bytes[start] == b'0') {
+        if whole == 0 || (whole > 1 && bytes.get(start) == Some(&b'0')) {
             return None;
         }
         if bytes.get(number.len) == Some(&b'.') {

@@ -62,9 +62,10 @@ pub(crate) fn name(raw: &[u8], shape: NameShape) -> String {
     if raw.len() > 2 * shape.max_bytes() {
         return String::new();
     }
-    let slash = |at: usize| raw[at] == b'\\' && raw.get(at + 1) == Some(&b'/');
+    let is_slash = |&(at, &byte): &(usize, &u8)| byte == b'\\' && raw.get(at + 1) == Some(&b'/');
     // No byte of a name is above ASCII: read as Latin-1, other text does not fit.
-    let text: String = (0..raw.len()).filter(|&at| !slash(at)).map(|at| char::from(raw[at])).collect();
+    let bytes = raw.iter().enumerate().filter(|it| !is_slash(it));
+    let text: String = bytes.map(|(_, &byte)| char::from(byte)).collect();
     if shape.fits(text.as_bytes()) { text } else { String::new() }
 }
 
