@@ -12,35 +12,32 @@ const ACCEPTS_JSON = /\/json\b(?!-)/;
 /** The shape of a name (`NameShape` in `beacon`). */
 const NAME = /^(?=.{1,128}$)([._:/@+~#=-]*[a-zA-Z\d]+(?![a-zA-Z\d])){1,20}$/;
 
+/** Calls by MCP, whose clients do not all send its header. A2A asks an agent by JSON-RPC as well, with other methods. */
+const TOOLS = /^(initialize$|(tool|resource|prompt)s\/)/;
+
 /** Makes the tap's `inspect`, with the app's own test if there is one. */
 export function createRequestInspector(isStream) {
   return (stream, input, init) => {
     const { body, headers = input?.headers } = init ?? {};
     stream.signal = init?.signal ?? input?.signal;
     stream.method ??= init?.method ?? input?.method;
-    stream.model = modelOf(body);
+    let isTool;
+    try {
+      // The native parser reads the whole body, and still takes a fourteenth of the time of a walk in JavaScript if a
+      // long chat comes before a key. A prompt, a tool's input or an app's context may hold the same keys.
+      const { model, jsonrpc, method } = body?.startsWith?.("{") ? JSON.parse(body) : {};
+      if (typeof model == "string" && NAME.test(model)) stream.model = model;
+      isTool = jsonrpc && TOOLS.test(method);
+    } catch {}
     const text = `${body?.slice?.(0, EDGE_CHARS)}\n${body?.slice?.(-EDGE_CHARS)}`;
-    if (isStream?.(input, init) || ASKS.test(text)) return true;
+    if (isStream?.(input, init) || (!isTool && ASKS.test(text))) return true;
     // With headers that cannot be sent, the call has failed by now.
     try {
       const sent = new Headers(headers);
       const accepted = sent.get("accept");
-      // An MCP client asks for notifications in the way that others ask for a stream, but no answer comes.
-      if (sent.has("mcp-protocol-version")) stream.own_ = { ...stream.own_, background: true };
+      // An MCP client asks for tools and notifications in the way that others ask for a stream, but no answer comes.
+      if (isTool || sent.has("mcp-protocol-version")) stream.own_ = { ...stream.own_, background: true };
       else return STREAMS.test(accepted) && !ACCEPTS_JSON.test(accepted);
     } catch {}
   };
-}
-
-/**
- * The value of the top-level key `model` of a JSON body. A prompt, a tool's input or an app's context may hold the same
- * key. The native parser reads the whole body, and still takes a fourteenth of the time of a walk in JavaScript if a
- * long chat comes before the key.
- */
-function modelOf(body) {
-  if (!body?.startsWith?.("{")) return;
-  try {
-    const { model } = JSON.parse(body);
-    if (typeof model == "string" && NAME.test(model)) return model;
-  } catch {}
 }

@@ -80,7 +80,9 @@ test("requests of an MCP client are told apart from answers", async () => {
   const call = { ...version, accept: `application/json, ${accept}` };
   for (const headers of [{ accept }, { accept, ...version }, new Headers(call)])
     await (await fetch("/mcp", { headers })).text();
+  for (const method of ["tools/call", "message/stream"])
+    await (await fetch("/rpc", { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method }) })).text();
   await probe.flush();
   probe.stop();
-  assert.deepEqual(reports, [undefined, true, true]);
+  assert.deepEqual(reports, [undefined, true, true, true, undefined]);
 });

@@ -84,6 +84,35 @@ test("body or `accept` mark a stream request, and body its model", async () => {
   }
 });
 
+/** Bodies of POST requests by JSON-RPC, and whether they are calls of tools by MCP. */
+const CALLS = [
+  [{ method: "initialize", params: { protocolVersion: "2025-03-26" }, jsonrpc: "2.0", id: 0 }, true],
+  [{ jsonrpc: "2.0", id: 1, method: "tools/list" }, true],
+  [{ jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "a", arguments: { stream: true } } }, true],
+  [{ jsonrpc: "2.0", id: 3, method: "resources/read", params: { uri: "file:///a" } }, true],
+  [{ jsonrpc: "2.0", id: 4, method: "prompts/get", params: { name: "a" } }, true],
+  // A2A, an app's own chat, and requests that only hold such a call.
+  [{ jsonrpc: "2.0", id: 5, method: "message/stream", params: { message: { role: "user", parts: [] } } }, false],
+  [{ jsonrpc: "2.0", id: 6, method: "chat", params: { prompt: "hi" } }, false],
+  [{ method: "tools/call" }, false],
+  [{ jsonrpc: "2.0", id: 7, method: { name: "tools/call" } }, false],
+  [{ messages: [{ jsonrpc: "2.0", method: "tools/call" }], stream: true }, false],
+  [[{ jsonrpc: "2.0", method: "tools/call" }], false],
+];
+
+test("calls by MCP without its header are background requests", () => {
+  const inspect = createRequestInspector();
+  for (const [body, isTool] of CALLS) {
+    const stream = { own_: { useCase: "chat" } };
+    const asks = inspect(stream, "/mcp", { method: "POST", body: JSON.stringify(body), headers: { accept: "text/event-stream" } });
+    const own = isTool ? { useCase: "chat", background: true } : { useCase: "chat" };
+    assert.deepEqual([!!asks, stream.own_], [!isTool, own], JSON.stringify(body));
+  }
+  // The app's own test comes first.
+  const stream = {};
+  assert.ok(createRequestInspector(() => true)(stream, "/mcp", { body: JSON.stringify(CALLS[0][0]) }));
+});
+
 /** Request bodies as clients write them: messages, parts, tools, context and options around the model's name. */
 const BODIES = [
   // OpenAI chat, Responses, Anthropic, Ollama, Mistral, Cohere: the app's own order of keys.
