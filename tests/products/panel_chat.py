@@ -5,27 +5,28 @@ import sys
 from collections.abc import AsyncIterator
 
 import panel as pn
-from streamlit_pace import WAIT_S, WORD_S, WORDS
+from streamlit_pace import LONGER_S, STALL_S, WAIT_S, WORD_S, WORDS
 
-COLLECTOR, PORT, *ASKS = sys.argv[1:]
+# The attributes of the second tag name the extensions.
+COLLECTOR, PORT, *EXTENSIONS = sys.argv[1:]
 
 PAGE = f"""
 {{% extends base %}}
 {{% block postamble %}}
 <script src="{COLLECTOR}/llm-rum.js" data-site="pk_chat"></script>
-<script src="{COLLECTOR}/llm-rum-more.js" data-with="webSocket output" data-socket="/ws" {" ".join(ASKS)}></script>
+<script src="{COLLECTOR}/llm-rum-more.js" {" ".join(EXTENSIONS)}></script>
 {{% endblock %}}
 {{% block contents %}}{{{{ embed(roots.chat) }}}}{{% endblock %}}
 """
 
 
-async def answer(_contents: str, _user: str, _instance: pn.chat.ChatInterface) -> AsyncIterator[str]:
-    await asyncio.sleep(WAIT_S)
+async def answer(contents: str, _user: str, _instance: pn.chat.ChatInterface) -> AsyncIterator[str]:
+    await asyncio.sleep(WAIT_S + (LONGER_S if "wait" in contents else 0))
     text = ""
     for number in range(WORDS):
         text += f"word{number} "
         yield text
-        await asyncio.sleep(WORD_S)
+        await asyncio.sleep(STALL_S if "stall" in contents and number == 4 else WORD_S)
 
 
 def chat() -> pn.Template:

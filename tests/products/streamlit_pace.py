@@ -1,3 +1,5 @@
-"""The pace of the answers of `streamlit_chat.py`."""
+"""The pace of the answers of `streamlit_chat.py`, `nicegui_chat.py` and `panel_chat.py`."""
 
 WAIT_S, WORD_S, WORDS, STALL_S = 0.6, 0.1, 10, 3.0
+# So much longer is a wait after which Panel shows that the app is at work.
+LONGER_S = 1.0

@@ -322,7 +322,8 @@ pub(crate) const EXTENSIONS: [(&str, &str, u64); 14] = [
     // It reads which texts are questions, and follows several answers over two transports.
     ("webSocket", "web-socket.js", 2_750),
     ("paint", "paint.js", 1_800),
-    ("output", "output.js", 2_300),
+    // It follows texts into open shadow roots.
+    ("output", "output.js", 2_650),
     ("networkTiming", "network-timing.js", 1_330),
     ("failures", "failures.js", 920),
     ("lastWord", "fetch-later.js", 400),

@@ -3,9 +3,10 @@
 
 import { CANCELLED, CHUNK, CLOSED, OPEN } from "../tap/tap-events.js";
 import { FrameClock } from "./frame-clock.js";
-import { isOwnMessage, TypedText } from "./own-message.js";
+import { ownTexts, TypedText } from "./own-message.js";
+import { CODE, isOf, pathOf, rootsIn, textsIn } from "./page-text.js";
 import { roundMs } from "./round-ms.js";
-import { isSeen, record, TEXT_CHANGES } from "./text-growth.js";
+import { isSeen, TEXT_CHANGES } from "./text-growth.js";
 
 /** What shows that an app is at work. Here and below, what has a `data-test` is Streamlit's. */
 const BUSY = '[aria-busy="true"], [data-test-script-state="running"]';
@@ -17,6 +18,10 @@ const NO_OUTPUT =
 const STOP = '[data-llm-stop], [data-testid="stStatusWidget"] button';
 /** Before the app hears of the event, and clears the field. */
 const CAPTURE = { capture: true };
+/** Attributes show whether the app is at work. */
+const CHANGES = { ...TEXT_CHANGES, attributes: true };
+/** More than an app changes in a frame. Where no frame is presented, changes are not kept without end. */
+const MAX_CHANGES = 1000;
 
 /** A gesture that nothing follows for this long asked nothing. */
 const WAIT_MS = 30_000;
@@ -42,7 +47,7 @@ export const output = (options = {}) => (core) => {
   // A worker shows nothing.
   if (!globalThis.document) return {};
   const { output, ignore, input, send, stop = STOP, busy = BUSY, quietMs = QUIET_MS } = options;
-  const leftOut = [NO_TEXT, ...(ignore ? [ignore] : []), ...(output ? [] : [NO_OUTPUT])].join(", ");
+  const leftOut = [CODE, NO_TEXT, ...(ignore ? [ignore] : []), ...(output ? [] : [NO_OUTPUT])].join(", ");
   const { guard, emit } = core;
   const cleanups = [];
   /** By their streams. */
@@ -93,53 +98,93 @@ export const output = (options = {}) => (core) => {
     // One gesture may be several events.
     if (answer?.question == question && time - answer.time < SETTLE_MS) return;
     if (answer) end(answer.growths ? CLOSED : CANCELLED, answer.lastAt ?? performance.now());
-    answer = { time, question, records: [], known: new WeakMap(), growths: 0 };
-    observer.observe(document, { ...TEXT_CHANGES, attributes: true });
+    // Text nodes have their last known length in `lengths`.
+    const texts = { lengths: new WeakMap(), own: new WeakSet(), known: new WeakMap() };
+    answer = { ...texts, time, question, changes: [], roots: new Set(), growths: 0 };
+    observer.observe(document, CHANGES);
+    watchRoots(document);
     watchBusy();
+  }
+
+  /** Observes open shadow roots in the node. What is in them came with their hosts, or in the `frame`. */
+  function watchRoots(node, frame) {
+    for (const root of rootsIn(node)) {
+      if (answer.roots.has(root)) continue;
+      answer.roots.add(root);
+      observer.observe(root, CHANGES);
+      if (frame) note({ target: root.host, addedNodes: [root], removedNodes: [] }, frame);
+      watchRoots(root);
+    }
   }
 
   function onChanges(changes) {
     const ofText = changes.filter(({ type }) => type != "attributes");
     if (ofText.length) {
       const { hidden } = document;
-      record(answer.records, ofText, { frame: hidden ? undefined : frames.next() });
-      if (hidden) grow(answer.records.splice(0), performance.now());
+      const frame = hidden ? undefined : frames.next();
+      for (const change of ofText) note(change, frame);
+      for (const { addedNodes } of ofText) for (const node of addedNodes) watchRoots(node);
+      if (hidden) grow(answer.changes.splice(0), performance.now());
     }
     watchBusy();
   }
 
   function onPresented(frame) {
     if (!answer) return;
-    const { records } = answer;
-    answer.records = records.filter((change) => change.frame != frame);
-    grow(records.filter((change) => change.frame == frame), frame.at ?? performance.now(), frame.at);
+    const isDue = (change) => change.frame == frame;
+    // An element may get its root after it was inserted.
+    for (const { added } of answer.changes.filter(isDue)) for (const node of added) watchRoots(node, frame);
+    const { changes } = answer;
+    answer.changes = changes.filter((change) => !isDue(change));
+    grow(changes.filter(isDue), frame.at ?? performance.now(), frame.at);
   }
 
-  /** Text grew at `at`. Only a frame of a visible page is `painted`. */
+  /**
+   * Keeps by how much each text of answers grew by the change. Observers are called after the task: each text is as it
+   * was left, so its later changes in the same task add nothing, and a text that only moved did not grow.
+   */
+  function note({ type, target, oldValue, addedNodes, removedNodes }, frame) {
+    const isText = type == "characterData";
+    const place = isText ? (target.parentNode ?? target) : target;
+    const path = pathOf(place);
+    if (answer.changes.length >= MAX_CHANGES || path.some((node) => isOf(node, leftOut))) return;
+    const within = path.some((node) => isOf(node, output)) ? undefined : output;
+    const growths = new Map();
+    const look = (nodes, lengthBefore) => {
+      for (const text of textsIn(nodes, leftOut, within)) {
+        const before = answer.lengths.get(text) ?? lengthBefore(text);
+        const now = text.isConnected ? lengthOf(text.data) : 0;
+        answer.lengths.set(text, now);
+        if (now != before) growths.set(text, now - before);
+      }
+    };
+    if (isText) look([target], () => lengthOf(oldValue));
+    look(removedNodes, ({ data }) => lengthOf(data));
+    look(addedNodes, () => 0);
+    answer.changes.push({ frame, target: place, path, added: [...addedNodes], growths });
+  }
+
+  /** The changes were presented at `at`. Only a frame of a visible page is `painted`. */
   function grow(changes, at, painted) {
+    const seen = changes.filter((change) => change.growths.size && isSeen(change, answer.known));
+    // Later the message grows and shrinks by the same number, if the app draws it again.
+    const isFirst = !answer.growths;
+    if (isFirst) for (const change of seen) for (const text of ownTexts(change, answer.question)) answer.own.add(text);
     let chars = 0;
-    for (const change of changes) {
-      const isOwn = !answer.growths && isOwnMessage(change, answer.question);
-      if (!isOwn && isSeen(change, answer.known)) chars += charsIn(change);
-    }
+    for (const { growths } of seen)
+      for (const [text, more] of growths) if (!isFirst || !answer.own.has(text)) chars += more;
     if (chars <= 0) return;
     open();
-    if (!answer.growths++) answer.paintedAt = painted;
+    if (isFirst) answer.paintedAt = painted;
+    answer.growths++;
     answer.lastAt = at;
     emit(answer.stream, CHUNK, GROWTH, at);
     schedule();
   }
 
-  /** By how much the change made the text of answers longer. */
-  function charsIn({ path: [target], chars, added, removed }) {
-    if (target.closest?.(leftOut)) return 0;
-    const ignored = lengthIn(added, leftOut) - lengthIn(removed, leftOut);
-    const isInside = !output || target.closest?.(output);
-    return (isInside ? chars : lengthIn(added, output)) - ignored;
-  }
-
   function watchBusy() {
-    const isBusy = !!document.querySelector(busy);
+    for (const root of answer.roots) if (!root.isConnected) answer.roots.delete(root);
+    const isBusy = [document, ...answer.roots].some((root) => root.querySelector(busy));
     if (isBusy) open();
     if (answer.isBusy && !isBusy) answer.idleAt = performance.now();
     if (isBusy == answer.isBusy) return;
@@ -174,7 +219,7 @@ export const output = (options = {}) => (core) => {
     observer.disconnect();
     const { stream, growths } = answer;
     // Nothing of the page is kept.
-    answer.records = answer.known = answer.question = undefined;
+    for (const name of ["question", "changes", "roots", "known", "lengths", "own"]) delete answer[name];
     answer = undefined;
     if (!stream) return;
     if (event == CLOSED && growths) emit(stream, CHUNK, END, time);
@@ -195,13 +240,9 @@ export const output = (options = {}) => (core) => {
   }
 };
 
-/** Length of the text in elements of the selector. */
-function lengthIn(nodes, selector) {
-  let length = 0;
-  for (const node of nodes)
-    for (const element of node.matches?.(selector) ? [node] : (node.querySelectorAll?.(selector) ?? []))
-      length += element.textContent.length;
-  return length;
+/** Blanks at the ends show nothing. */
+function lengthOf(text) {
+  return text.trim().length;
 }
 
 /** Whether the event is on an element of the selector. Out here the target inside a shadow root is its host. */

@@ -1,6 +1,8 @@
 // Tells the user's own message, which the page shows as well, from the answer. The typed text stays in the page, and only
 // until the answer has ended.
 
+import { childrenOf, textsIn } from "./page-text.js";
+
 /** What the user has typed, in the field of the last input. */
 export class TypedText {
   #field;
@@ -26,19 +28,19 @@ export class TypedText {
   }
 }
 
-/** Whether a change of `record` brought an element whose whole text is the `question`. */
-export function isOwnMessage({ path: [target], added }, question) {
+/** The text nodes that a change brought in elements whose whole text is the `question`. */
+export function ownTexts({ target, added }, question) {
   const asked = plain(question);
-  if (!asked) return false;
+  if (!asked) return [];
   // The target may be a part of the page with all that was said before.
-  return added.some((node) => isAllOf(node, asked)) || plain(target.textContent) == asked;
+  return textsIn(plain(target.textContent) == asked ? [target] : added.filter((node) => isAllOf(node, asked)));
 }
 
 function isAllOf(node, asked) {
-  const text = plain(node.textContent);
+  const text = plain(textsIn([node]).reduce((before, { data }) => before + data, ""));
   if (text == asked) return true;
   // The message stands beside an avatar, a name or a time.
-  return text.includes(asked) && [...(node.children ?? [])].some((child) => isAllOf(child, asked));
+  return text.includes(asked) && [...childrenOf(node)].some((child) => isAllOf(child, asked));
 }
 
 /** Letters and digits: the page may show the text as Markdown, or break its lines in another way. */

@@ -52,7 +52,7 @@ const tick = () => (now = after(now, random()));
 class Element {
   textContent = "";
   isConnected = true;
-  children = [];
+  childNodes = [];
 
   constructor(parentNode) {
     this.parentNode = parentNode;
@@ -83,7 +83,8 @@ afterEach(() => {
 /** A page with these extensions. */
 function startPage(used) {
   [now, frames, body, resources, reports, probe] = [1e4, [], new Element(), {}, [], {}];
-  globalThis.document = Object.assign(new EventTarget(), { hidden: false, onfreeze: null, querySelector: () => null });
+  const empty = { querySelector: () => null, querySelectorAll: () => [] };
+  globalThis.document = Object.assign(new EventTarget(), { hidden: false, onfreeze: null, ...empty });
   globalThis.PerformanceObserver = class {
     static supportedEntryTypes = ["resource", "long-animation-frame"];
     constructor(callback) {
@@ -129,7 +130,8 @@ function send(time, blindly) {
 
 /** Text grows in the page, and a frame shows it. */
 function grow(element) {
-  const text = Object.assign(new Element(element), { textContent: "word" });
+  const childNodes = [{ nodeType: 3, data: "word", isConnected: true }];
+  const text = Object.assign(new Element(element), { textContent: "word", childNodes });
   element.textContent += text.textContent;
   observed.changed({ type: "childList", target: element, addedNodes: [text], removedNodes: [] });
   tick();

@@ -9,20 +9,56 @@ import { fakeObserver } from "./fake-observer.js";
 
 let now, observer, frames, busy, events, extension, body;
 
-class Element {
-  isConnected = true;
-  #text = "";
-  children = [];
+class Text {
+  nodeType = 3;
+  childNodes = [];
 
-  constructor(kind, parentNode, text = "") {
-    this.kind = kind;
-    this.parentNode = parentNode;
-    this.#text = text;
-    parentNode?.children.push(this);
+  constructor(data, parentNode) {
+    Object.assign(this, { data, parentNode });
   }
 
   get textContent() {
-    return this.#text + this.children.map(({ textContent }) => textContent).join("");
+    return this.data;
+  }
+
+  get isConnected() {
+    return isInPage(this);
+  }
+}
+
+class Element {
+  nodeType = 1;
+  childNodes = [];
+
+  constructor(kind, parentNode, text = "") {
+    this.kind = kind;
+    if (text) this.childNodes.push(new Text(text, this));
+    if (parentNode) this.moveTo(parentNode);
+  }
+
+  moveTo(parentNode) {
+    this.parentNode = parentNode;
+    parentNode.childNodes.push(this);
+  }
+
+  remove() {
+    const { childNodes } = this.parentNode;
+    childNodes.splice(childNodes.indexOf(this), 1);
+    this.parentNode = null;
+  }
+
+  attachShadow({ mode }) {
+    const root = Object.assign(new Element("#root"), { nodeType: 11, host: this });
+        if (mode == "open") this.shadowRoot = root;
+    return root;
+  }
+
+  get isConnected() {
+    return isInPage(this);
+  }
+
+  get textContent() {
+    return this.childNodes.map(({ textContent }) => textContent).join("");
   }
 
   matches(selector) {
@@ -34,12 +70,24 @@ class Element {
   }
 
   querySelectorAll(selector) {
-    return this.children.flatMap((child) => [...(child.matches(selector) ? [child] : []), ...child.querySelectorAll(selector)]);
+    const elements = this.childNodes.filter((child) => child instanceof Element);
+    const isFound = (child) => (selector == "*" ? true : child.matches(selector));
+    return elements.flatMap((child) => [...(isFound(child) ? [child] : []), ...child.querySelectorAll(selector)]);
+  }
+
+  querySelector() {
+    return null;
   }
 
   checkVisibility() {
     return true;
   }
+}
+
+/** Whether the node is in the page, also through shadow roots. */
+function isInPage(node) {
+  while (node && node != body) node = node.parentNode ?? node.host;
+  return !!node;
 }
 
 beforeEach(() => {
@@ -50,7 +98,8 @@ beforeEach(() => {
   mock.timers.enable({ apis: ["setTimeout"] });
   mock.method(performance, "now", () => now);
   globalThis.window = new EventTarget();
-  globalThis.document = Object.assign(new EventTarget(), { hidden: false, querySelector: () => (busy ? body : null) });
+  const find = { querySelector: () => (busy ? body : null), querySelectorAll: (selector) => body.querySelectorAll(selector) };
+  globalThis.document = Object.assign(new EventTarget(), { hidden: false, ...find });
   globalThis.requestAnimationFrame = (job) => frames.push(job);
   observer = fakeObserver();
   start();
@@ -104,6 +153,23 @@ function add(text, parent = body, kind = "p") {
   observer.changed({ type: "childList", target: parent, addedNodes: [element], removedNodes: [] });
   return element;
 }
+
+/** The page tells of the change if the target's tree is observed. */
+function changed(target, addedNodes, removedNodes = []) {
+  let root = target;
+  while (root.parentNode) root = root.parentNode;
+  if (observer.targets.has(root == body ? document : root))
+    observer.changed({ type: "childList", target, addedNodes, removedNodes });
+}
+
+/** An element with an open shadow root, and the root. */
+function component(parent, mode = "open") {
+  const host = new Element("x-part", parent);
+  return [host, host.attachShadow({ mode })];
+}
+
+/** How many frames have been counted as growth of the answer. */
+const growths = () => events.filter(([event]) => event == CHUNK).length;
 
 /** The app begins or ends its work. */
 function setBusy(isBusy) {
@@ -177,14 +243,14 @@ test("an app that worked and showed nothing has an empty answer", () => {
 test("the user's own message is not the answer", () => {
   ask("Is it **bold**?");
   pass(50);
-  const message = new Element("div", undefined, "face ");
-  message.children.push(new Element("p", undefined, "Is it bold?"));
+  const message = new Element("div", body, "face ");
+  new Element("p", message, "Is it bold?");
   observer.changed({ type: "childList", target: body, addedNodes: [message], removedNodes: [] });
   frame();
   assert.deepEqual(events, []);
   const said = add("", body);
-  said.children.push(new Element("#text", undefined, "Is it bold?"));
-  observer.changed({ type: "childList", target: said, addedNodes: [...said.children], removedNodes: [] });
+  said.childNodes.push(new Text("Is it bold?", said));
+  observer.changed({ type: "childList", target: said, addedNodes: [...said.childNodes], removedNodes: [] });
   frame();
   assert.deepEqual(events, []);
   add("Is it bold? Yes.");
@@ -208,6 +274,7 @@ test("text in parts that hold no answers is left out", () => {
   frame();
   assert.deepEqual(events, []);
   const text = new Element("p", answer, "Yes");
+  thinking.remove();
   observer.changed({ type: "childList", target: answer, addedNodes: [text], removedNodes: [thinking] });
   frame();
   assert.equal(emitted().length, 2, "a text that is shorter than what it replaces");
@@ -306,4 +373,172 @@ test("reports of other streams are left alone", () => {
   const other = { ttft_ms: 5 };
   extension.addFields(other, { time: 1 });
   assert.deepEqual(other, { ttft_ms: 5 });
+});
+
+test("text that grows in nested shadow roots is the answer's", () => {
+  const [, log] = component(body);
+  new Element("p", log, "What was said before");
+  ask("Why?");
+  const [message, outer] = component();
+  const [, inner] = component(outer);
+  const text = new Element("p", inner, "Because");
+  message.moveTo(log);
+  changed(log, [message]);
+  frame();
+  assert.deepEqual(emitted(), [[OPEN, 0], [CHUNK, 11]]);
+  frame();
+  assert.equal(growths(), 1, "what came with the element came once");
+  const more = new Text(" of that", text);
+  text.childNodes.push(more);
+  changed(text, [more]);
+  frame();
+  assert.equal(growths(), 2);
+  more.data += ".";
+  observer.changed({ type: "characterData", target: more, oldValue: " of that", addedNodes: [], removedNodes: [] });
+  frame();
+  assert.equal(growths(), 3);
+});
+
+test("a closed shadow root stays unseen", () => {
+  ask("Why?");
+  const [host, root] = component(body, "closed");
+  new Element("p", root, "Because");
+  changed(body, [host]);
+  changed(root, root.childNodes);
+  frame();
+  assert.deepEqual(events, []);
+});
+
+test("style in a shadow root, and blanks, are no text", () => {
+  ask("Why?");
+  const [host, root] = component(body);
+  const style = new Element("style", root, ":host { display: flex }");
+  changed(body, [host]);
+  frame();
+  const rule = new Text("p { margin: 0 }", style);
+  style.childNodes.push(rule);
+  changed(style, [rule]);
+  const blank = new Text("\n", root);
+  root.childNodes.push(blank);
+  changed(root, [blank]);
+  frame();
+  assert.deepEqual(events, []);
+});
+
+test("the user's own message in nested roots is not the answer", () => {
+  ask("Is it **bold**?");
+  const [message, outer] = component(body);
+  new Element("style", outer, ":host { display: flex }");
+  new Element("span", outer, "You, 10:31");
+  const [, inner] = component(outer);
+  new Element("style", inner, "p { margin: 0 }");
+  new Element("p", inner, "Is it bold?");
+  changed(body, [message]);
+  frame();
+  assert.deepEqual(events, []);
+});
+
+test("a message that is drawn again did not grow", () => {
+  const [host, root] = component(body);
+  const old = new Element("p", root, "What was said before");
+  ask("Why is it so?");
+  const draw = (text, removed) => {
+    removed.remove();
+    const drawn = new Element("p", root, text);
+    changed(root, [drawn], [removed]);
+    return drawn;
+  };
+  draw("What was said before", old);
+  host.remove();
+  changed(body, [], [host]);
+  host.moveTo(body);
+  changed(body, [host]);
+  frame();
+  assert.deepEqual(events, [], "not by a move either");
+  const question = new Element("p", root, "Why is it so?");
+  changed(root, [question]);
+  frame();
+  const again = draw("Why is it so?", question);
+  const answer = new Element("p", root, "So");
+  changed(root, [answer]);
+  frame();
+  assert.equal(growths(), 1, "an answer that is shorter than the question");
+  const last = draw("So", answer);
+  draw("Why is it so?", again);
+  frame();
+  assert.equal(growths(), 1);
+  draw("So it", last);
+  frame();
+  assert.equal(growths(), 2);
+});
+
+test("text that is added within one task counts once", () => {
+  ask("Why?");
+  const old = add("Because", body);
+  frame();
+  old.remove();
+  const drawn = new Element("p", body, "Because");
+  changed(body, [], [old]);
+  changed(body, [drawn]);
+  changed(drawn, [...drawn.childNodes]);
+  frame();
+  assert.equal(growths(), 1);
+});
+
+test("a root that is attached before the frame has text", () => {
+  ask("Why?");
+  const host = new Element("x-part", body);
+  changed(body, [host]);
+  const root = host.attachShadow({ mode: "open" });
+  new Element("p", root, "Because");
+  frame();
+  assert.deepEqual(emitted(), [[OPEN, 0], [CHUNK, 11]]);
+  const more = new Element("p", root, "of that");
+  changed(root, [more]);
+  frame();
+  assert.equal(growths(), 2);
+});
+
+test("parts of the page are left out and named through roots", () => {
+  const [, header] = component(new Element("header", body));
+  const [, answer] = component(new Element("answer", body));
+  const [, thinking] = component(new Element("thinking", answer));
+  const say = (root) => changed(root, [new Element("p", root, "Because")]);
+  ask("Why?");
+  say(header);
+  frame();
+  assert.deepEqual(events, []);
+  restart({ output: "answer", ignore: "thinking" });
+  ask("Why?");
+  for (const root of [header, body, thinking]) say(root);
+  frame();
+  assert.deepEqual(events, []);
+  say(answer);
+  frame();
+  assert.equal(growths(), 1);
+  const [part, root] = component(body);
+  new Element("p", new Element("answer", root), "of that");
+  changed(body, [part]);
+  frame();
+  assert.equal(growths(), 2, "a part with an answer in it");
+});
+
+test("an app shows in a shadow root that it is at work", () => {
+  const [, root] = component(body);
+  ask("Why?");
+  root.querySelector = () => root;
+  observer.changed({ type: "attributes", target: root });
+  assert.deepEqual(emitted(), [[OPEN, 0]]);
+  root.querySelector = () => null;
+  observer.changed({ type: "attributes", target: root });
+  pass(500);
+  assert.equal(events.at(-1)[0], CLOSED);
+});
+
+test("an answer that ended leaves no root observed", () => {
+  const [, root] = component(body);
+  ask("Why?");
+  assert.deepEqual([...observer.targets], [document, root]);
+  pass(30_000);
+  assert.deepEqual([...observer.targets], []);
 });
