@@ -26,6 +26,7 @@ mod install;
 mod leaving;
 mod notifications;
 mod openapi;
+mod output;
 mod own_formats;
 mod page_lifecycle;
 mod paint;
