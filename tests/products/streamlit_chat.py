@@ -4,14 +4,14 @@ import time
 from collections.abc import Iterator
 
 import streamlit as st
-from streamlit_pace import STALL_S, WAIT_S, WORD_S, WORDS
+from streamlit_pace import STALL_AFTER, STALL_S, WAIT_S, WORD_S, WORDS
 
 
 def answer(question: str) -> Iterator[str]:
     time.sleep(WAIT_S)
     for number in range(60 if "long" in question else WORDS):
         yield f"word{number} "
-        time.sleep(STALL_S if "stall" in question and number == 4 else WORD_S)
+        time.sleep(STALL_S if "stall" in question and number == STALL_AFTER else WORD_S)
 
 
 st.session_state.setdefault("messages", [])

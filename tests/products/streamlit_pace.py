@@ -3,3 +3,5 @@
 WAIT_S, WORD_S, WORDS, STALL_S = 0.6, 0.1, 10, 3.0
 # So much longer is a wait after which Panel shows that the app is at work.
 LONGER_S = 1.0
+# The number of the word before a stall.
+STALL_AFTER = 4
