@@ -76,7 +76,7 @@ function watchRequest(core, inspect, request, optionsOf) {
 
   function open() {
     opened = 1;
-    stream.own_ = core.attempt(() => optionsOf?.(`${url}`));
+    stream.own_ = { ...stream.own_, ...core.attempt(() => optionsOf?.(`${url}`)) };
     emit(stream, OPEN, undefined, stream.time);
   }
 

@@ -188,6 +188,16 @@ test("the app gives options to the streams of an address", () => {
   assert.deepEqual([told[0][0].own_, asked], [{ useCase: "coding" }, ["https://chat.example/code"]]);
 });
 
+test("calls of tools by MCP are background requests", () => {
+  const { request, told } = page({ optionsOf: () => ({ useCase: "coding" }) });
+  request.getResponseHeader = () => "text/event-stream";
+  request.open("POST", "/mcp");
+  request.send('{"jsonrpc":"2.0","id":1,"method":"tools/call"}');
+  assert.deepEqual(told, []);
+  request.comes(2);
+  assert.deepEqual(told[0][0].own_, { useCase: "coding", background: true });
+});
+
 test("options are asked for streams alone", () => {
   const { request, told, faults } = page({ optionsOf: () => assert.fail() });
   request.getResponseHeader = () => "application/json";
