@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -119,8 +120,15 @@ impl Target {
     }
 }
 
+/// Each attack wants all cores: several at once would leave the other tests of this program none.
+fn alone() -> MutexGuard<'static, ()> {
+    static ATTACK: Mutex<()> = Mutex::new(());
+    ATTACK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Sends the shortest and the longest values to each series, of which a batch has 100, and reads all the while.
 fn far_values_fit(budget: &Budget, sites: u64, batches: u64) {
+    let _alone = alone();
     let target = Target::with_budget(budget, sites);
     let sent = 2 * sites * batches;
     let beacons = (0..sent).map(|n| {
@@ -156,6 +164,7 @@ fn far_values_fit(budget: &Budget, sites: u64, batches: u64) {
 
 /// Sends one stream to each of 10,800 series.
 fn ten_thousand_series_fit(budget: &Budget) {
+    let _alone = alone();
     let sites = 6;
     let target = Target::with_budget(budget, sites);
     let beacons = (0..sites * 18).map(|n| {
