@@ -2,7 +2,7 @@
 
 import { start } from "/probe/llm-rum.mjs";
 
-let probe;
+export let probe;
 
 export function install() {
   probe = start({ collector: location.origin, site: "demo" });

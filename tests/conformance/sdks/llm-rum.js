@@ -1,33 +1,21 @@
-// The probe as it is built for npm.
+// The probe as it is built for npm, with every extension.
 
-import { start } from "/probe/llm-rum.mjs";
 import * as more from "/probe/llm-rum-more.mjs";
+import { install as installAlone, probe } from "./llm-rum-alone.js";
+
+export { flush, ready, uninstall } from "./llm-rum-alone.js";
 
 /** Options of the extensions that need some. */
 const OPTIONS = { webSocket: { isStream: () => true } };
 
-let probe;
-
 export function install() {
-  probe = start({ collector: location.origin, site: "demo" });
-  // All that there are: an extension that is added later is among them.
+  installAlone();
+  extend();
+}
+
+/** With all that there are: an extension that is added later is among them. */
+function extend() {
   probe.use(...Object.entries(more).map(([name, extension]) => extension(OPTIONS[name])));
 }
 
-export function uninstall() {
-  probe.stop();
-}
-
-/** Resolves when all reports have been sent. */
-export const flush = () => probe.flush();
-
-/** Resolves after the first stream report: by then the Wasm has loaded. Before it the tap only buffers. */
-export async function ready() {
-  const reported = new Promise((resolve) => {
-    const off = probe.onStreamEnd(() => resolve(off()));
-  });
-  await (await fetch("/play/ready?steps=event")).text();
-  await reported;
-}
-
-install();
+extend();
