@@ -51,7 +51,7 @@ impl ErrorsAndLatency {
         };
         let share = |sli: SliCount| percent(sli.bad() as f64 / sli.total as f64);
         let what = if metric == Metric::E2e { "end-to-end time" } else { "time to first visible token" };
-        let text = format!(
+        let mut text = format!(
             "{}: {} of the streams failed ({} before), and {what} is {} (p95, {} before).",
             up.describe(),
             share(errors),
@@ -59,6 +59,10 @@ impl ErrorsAndLatency {
             seconds(p95_ms),
             seconds(before_ms)
         );
+        // The figures alone would contradict the statement.
+        if p95_ms > slow_ms && matches!(up, Up::Errors | Up::Neither) {
+            text += &format!(" This difference may be chance: n = {} before.", waits_before.count());
+        }
         Some(Self { up, text })
     }
 }
@@ -123,6 +127,16 @@ mod tests {
             "Latency is up; no rise of errors is shown: 0.4 % of the streams failed (0.4 % before), and time to first visible \
              token is 5.1 s (p95, 798 ms before)."
         );
+    }
+
+    #[test]
+    fn a_difference_that_may_be_chance_is_called_so() {
+        let few_before = stats(31, 1, 1);
+        let found = ErrorsAndLatency::of(&stats(2_000, 10, 190), &few_before).unwrap();
+        assert_eq!(found.up, Up::Neither);
+        assert!(found.text.ends_with("This difference may be chance: n = 30 before."), "{}", found.text);
+        let same = ErrorsAndLatency::of(&stats(500, 3, 6), &stats(500, 2, 5)).unwrap();
+        assert!(!same.text.contains("chance"), "{}", same.text);
     }
 
     #[test]
