@@ -89,7 +89,7 @@ pub use config::token::{AllowedSites, Scope, Token};
 pub use config::{
     AuthProxy, ClickHouse, Config, Dedupe, Ingest, Journal, Limits, OtlpNames, Site, Store, Sync, Temporality,
 };
-pub use memory::{CountingAllocator, without_huge_pages};
+pub use memory::{CountingAllocator, turn_off_huge_pages};
 pub use notify::delivery::DeliveryError;
 pub use server::collector::Collector;
 pub use server::listener::serve;

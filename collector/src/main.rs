@@ -231,7 +231,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
                 draft.config.data = data;
             }
             let config = draft.finish()?;
-            collector::without_huge_pages();
+            collector::turn_off_huge_pages();
             let runtime = tokio::runtime::Runtime::new()?;
             let served = runtime.block_on(run(config));
             // Connections and queries that outlasted the drain must not keep the process.

@@ -25,12 +25,13 @@ pub(crate) fn budget_of_system() -> Option<usize> {
     Some(detected.max(LEAST_MEMORY_BYTES))
 }
 
-/// Turns huge pages off for this process. The allocator asks for them, and a page of 2 MB stays in memory while a single
-/// byte of it is in use: the process would take a third more than it has allocated, beyond its budget.
-pub fn without_huge_pages() {
-    // Kernels that do not know the setting have none to turn off, or take more memory.
+/// Turns huge pages off for this process. The allocator asks for them, and a page of 2 MB stays in memory while one byte
+/// of it is in use, so with them the process exceeds its budget (`docs/capacity-memory.md`).
+pub fn turn_off_huge_pages() {
     #[cfg(target_os = "linux")]
-    let _kept = rustix::thread::disable_transparent_huge_pages(true);
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::warn!(%error, "Cannot turn off huge pages: the process may exceed its memory budget");
+    }
 }
 
 impl MemoryBudget {

@@ -57,6 +57,15 @@ fn a_request_that_outlasts_the_drain_does_not_block_a_stop() {
 
 /// A load balancer asks `/readyz` now and then, each time on a new connection.
 #[test]
+#[cfg(target_os = "linux")]
+fn huge_pages_are_off_for_the_process() {
+    let folder = TempDir::new().unwrap();
+    let process = Process::start(folder.path());
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.child.id())).unwrap();
+    assert!(status.contains("\nTHP_enabled:\t0\n"), "{status}");
+}
+
+#[test]
 fn readiness_fails_before_a_stop_while_beacons_are_accepted() {
     let folder = TempDir::new().unwrap();
     let serve = |notice: &str| {
