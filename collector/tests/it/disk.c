@@ -1,5 +1,6 @@
 /* A disk that does what `LLM_RUM_DISK` says, a file that can be written at any time: `read-only`, `store-full`,
-   `journal-full`, `slow`, `unreadable`, or nothing. Loaded before libc into a process, whose calls on regular files pass here. */
+   `journal-full`, `slow`, `unreadable`, or nothing. Loaded before libc into a process, whose calls on regular files
+   pass here. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -63,8 +64,9 @@ ssize_t pread64(int file, void *bytes, size_t length, off64_t at) {
 }
 
 static int is_full(int file) {
-    int is_it = (is("store-full") && is_named(file, ".sqlite-wal")) || (is("journal-full") && is_named(file, ".log"));
-    if (!is_it) return 0;
+    int of_store = is("store-full") && is_named(file, ".sqlite-wal");
+    int of_journal = is("journal-full") && is_named(file, ".log");
+    if (!of_store && !of_journal) return 0;
     errno = ENOSPC;
     return 1;
 }

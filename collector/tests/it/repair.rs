@@ -51,9 +51,11 @@ impl Damaged {
 
     /// Repairs, starts, and checks that everything counts once, also if the pages send it again.
     async fn check(&mut self, about: &str) -> Value {
+        let has_store = self.store().exists();
         let repaired = answer(&repair(self.data()));
         assert_eq!(repaired["was_damaged"], true, "{about}: {repaired}");
         let moved = PathBuf::from(repaired["moved_to"].as_str().unwrap());
+        assert_eq!(moved.join("llm-rum.sqlite").exists(), has_store, "{about}");
         assert!(moved.join("streams").exists() && moved.join("journal").exists(), "{about}");
         self.collector.config.dedupe = Config::default().dedupe;
         self.collector.config.store = Config::default().store;

@@ -46,7 +46,7 @@ fn no_number_of_made_up_ids_ends_an_open_stream() {
     send_from(&mut process.connect(), "198.51.100.1", &honest);
     let mut made_up = HONEST + 1..;
     let mut flood = |report: fn(u128) -> StreamReport| {
-        // A connection that waits until all is counted may be closed meanwhile.
+        // While the last flood is counted, the collector may close a connection as idle.
         let mut client = process.connect();
         for _ in 0..30 {
             let reports: Vec<_> = made_up.by_ref().take(100).map(report).collect();
