@@ -86,7 +86,8 @@ pub fn dialect_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads messages of a socket with two open questions: the first line and the second are the questions, and each line
-/// after them is a message. Whole messages and parts of them must give the answers the same events.
+/// after them is a message. Whole messages and parts of them must give the answers the same events, and no event two
+/// answers.
 ///
 /// # Panics
 /// When the events differ, or take more steps than the length of the messages allows.
@@ -102,6 +103,7 @@ pub fn sockets(input: &[u8]) {
         let mut events = Vec::new();
         for line in messages.split(|&byte| byte == b'\n') {
             let chunk = [b"data: ", line, b"\n\n"].concat();
+            let before = events.len();
             for part in chunk.chunks(most) {
                 for stream in [1, 2] {
                     sockets.read(stream, part, |event| {
@@ -109,6 +111,10 @@ pub fn sockets(input: &[u8]) {
                         event.bytes.len() % 5 == 0
                     });
                 }
+            }
+            // A packet of Engine.IO may have several events, and so may a line that has line ends of its own.
+            if !engine_io && !line.contains(&b'\r') {
+                assert!(events.len() <= before + 1, "{} has two answers", line.escape_ascii());
             }
         }
         events
