@@ -166,6 +166,17 @@ def until(ask: Callable[[], Answer | None], what: str, patience_s: int = PATIENC
     raise AssertionError(f"no {what} within {patience_s} s")
 
 
+def outputs(collector: Collector, count: int) -> list[dict]:
+    """The ended reports of answers seen in the page, the oldest first."""
+
+    def ended() -> list[dict] | None:
+        streams = json.loads(collector.get("/v1/streams?stream_kind=output"))["streams"]
+        found = [stream for stream in streams if not stream.get("open")]
+        return found[::-1] if len(found) == count else None
+
+    return until(ended, f"{count} answers seen in the page")
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         return free.getsockname()[1]

@@ -1,13 +1,12 @@
 """Answers of NiceGUI, which draws its pages on the server, as the extension `output` sees them grow."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Collector, free_port, serving, until
+from conftest import Collector, free_port, outputs, serving
 from streamlit_pace import STALL_S, WAIT_S, WORD_S, WORDS
 from webdriver import ENTER, Page, chromium
 
@@ -56,17 +55,6 @@ def app(collector: Collector, tmp_path: Path) -> Iterator[str]:
 def ask(page: Page, question: str, count: int) -> dict:
     page.type(FIELD, question + ENTER)
     return page.run(ENDED, count)
-
-
-def outputs(collector: Collector, count: int) -> list[dict]:
-    """The ended reports of answers seen in the page, the oldest first."""
-
-    def ended() -> list[dict] | None:
-        streams = json.loads(collector.get("/v1/streams?stream_kind=output"))["streams"]
-        found = [stream for stream in streams if not stream.get("open")]
-        return found[::-1] if len(found) == count else None
-
-    return until(ended, f"{count} answers seen in the page")
 
 
 def test_answers_of_nicegui_are_measured(collector: Collector, app: str) -> None:

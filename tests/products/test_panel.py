@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from conftest import Collector, free_port, serving, until
+from conftest import Collector, free_port, outputs, serving
 from streamlit_pace import LONGER_S, STALL_S, WAIT_S, WORD_S, WORDS
 from webdriver import ENTER, Page, chromium, post
 
@@ -66,18 +66,8 @@ def ask(page: Page, question: str) -> None:
     post(f"{page._session}/actions", {"actions": [{"type": "key", "id": "keys", "actions": keys}]})
 
 
-def streams(collector: Collector, query: str = "") -> list[dict]:
-    return json.loads(collector.get(f"/v1/streams{query}"))["streams"]
-
-
-def outputs(collector: Collector, count: int) -> list[dict]:
-    """The ended reports of answers seen in the page, the oldest first."""
-
-    def ended() -> list[dict] | None:
-        found = [stream for stream in streams(collector, "?stream_kind=output") if not stream.get("open")]
-        return found[::-1] if len(found) == count else None
-
-    return until(ended, f"{count} answers seen in the page")
+def streams(collector: Collector) -> list[dict]:
+    return json.loads(collector.get("/v1/streams"))["streams"]
 
 
 def documented() -> str:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from conftest import Collector, free_port, serving, until
+from conftest import Collector, free_port, outputs, serving
 from streamlit_pace import STALL_AFTER, STALL_S, WAIT_S, WORDS
 from webdriver import ENTER, Page, chromium
 
@@ -92,17 +92,6 @@ def app(tmp_path: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
-
-
-def outputs(collector: Collector, count: int) -> list[dict]:
-    """The ended reports of answers seen in the page, the oldest first."""
-
-    def ended() -> list[dict] | None:
-        streams = json.loads(collector.get("/v1/streams?stream_kind=output"))["streams"]
-        found = [stream for stream in streams if not stream.get("open")]
-        return found[::-1] if len(found) == count else None
-
-    return until(ended, f"{count} answers seen in the page")
 
 
 def ask(page: Page, question: str) -> dict:
