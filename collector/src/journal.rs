@@ -97,7 +97,7 @@ impl Journal {
     }
 
     /// Starts the thread that writes waiting batches. It ends after [`close`](Self::close), once no batch
-    /// waits any more. A disk that takes no bytes is known before the first beacon.
+    /// waits any more. Tests the disk first, so that a full one is known before the first beacon.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<JoinHandle<()>> {
         let written = self.log().probe();
         self.health.journal_answered(&written);

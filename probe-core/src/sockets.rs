@@ -80,7 +80,7 @@ enum Id {
     Own,
     /// One more, of an answer that has its own already.
     OneMore,
-    /// There is none, or it is another answer's as well.
+    /// The event has no id, or another answer has the same one.
     NoProof,
 }
 

@@ -75,7 +75,7 @@ impl Session {
     /// Reads messages of a socket for all its streams. `false` if the stream does not come over one.
     fn read_socket(&mut self, key: u32, time: f64, messages: &[u8]) -> bool {
         self.sockets.read(key, messages, |OwnEvent { stream, bytes, goes_on }| {
-            // More of the same read has an earlier time.
+            // With an earlier time the meter takes the event for more of the read before.
             let at = Timestamp::from_ms(if goes_on { 0.0 } else { time });
             let owner = self.streams.iter_mut().find(|owner| owner.key == stream);
             owner.is_some_and(|Stream { meter, .. }| {

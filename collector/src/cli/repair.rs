@@ -99,7 +99,7 @@ impl Repaired {
 pub fn repair(config: Config) -> Result<Repaired, RepairError> {
     let data = config.data.clone();
     let damaged = data.join(STORE_FILE);
-    // Of a lost SQLite file, the other two may be left.
+    // If the SQLite file is lost, the journal and the files of streams may still be there.
     if ![STORE_FILE, JOURNAL_FOLDER, ROWS_FOLDER].iter().any(|name| data.join(name).exists()) {
         return Err(RepairError::NoStore(data));
     }
@@ -355,6 +355,6 @@ const WORK_FOLDER: &str = "repair";
 /// Counting goes on while the files are read, so little is left to count at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(600);
 
-/// Tries of a minute in all, with the pauses between them. A disk that accepts no write by then counts as failed.
+/// With the pauses between them, the tries take a minute. A disk that accepts no write by then counts as failed.
 const MOST_TRIES: u32 = 1_200;
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);

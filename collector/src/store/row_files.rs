@@ -315,6 +315,7 @@ pub(super) fn delete_unlisted(connection: &Connection, data: &Path) -> Result<()
     Ok(())
 }
 
+/// The files of streams in the data folder, listed or not.
 fn on_disk(data: &Path) -> Result<Vec<(SeqNo, PathBuf)>, StoreError> {
     let folder = data.join(ROWS_FOLDER);
     let failed = |source| StoreError::Folder { path: folder.clone(), source };

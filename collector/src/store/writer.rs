@@ -68,7 +68,7 @@ impl Writer {
     pub(crate) fn open(folder: &Path, sync: Sync, limits: config::Store) -> Result<Self, StoreError> {
         let lock = lock(folder)?;
         let file = folder.join(STORE_FILE);
-        // SQLite has never written to a file without bytes.
+        // A file without bytes is as good as none.
         if fs::metadata(&file).map_or(true, |found| found.len() == 0) && row_files::any(folder)? {
             return Err(StoreError::Missing(file));
         }

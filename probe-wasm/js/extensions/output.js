@@ -106,7 +106,10 @@ export const output = (options = {}) => (core) => {
     watchBusy();
   }
 
-  /** Observes open shadow roots in the node. What is in them came with their hosts, or in the `frame`. */
+  /**
+   * Observes open shadow roots in the node. Their text came with the node, unless there is a `frame`: then a root was
+   * attached later, and its text came in that frame.
+   */
   function watchRoots(node, frame) {
     for (const root of rootsIn(node)) {
       if (answer.roots.has(root)) continue;
@@ -140,8 +143,8 @@ export const output = (options = {}) => (core) => {
   }
 
   /**
-   * Keeps by how much each text of answers grew by the change. Observers are called after the task: each text is as it
-   * was left, so its later changes in the same task add nothing, and a text that only moved did not grow.
+   * Notes by how much the change made each text of answers longer. A text is compared with its last known length, and
+   * observers are called after the task: so several changes in a task count once, and a text that only moved did not grow.
    */
   function note({ type, target, oldValue, addedNodes, removedNodes }, frame) {
     const isText = type == "characterData";
@@ -167,7 +170,7 @@ export const output = (options = {}) => (core) => {
   /** The changes were presented at `at`. Only a frame of a visible page is `painted`. */
   function grow(changes, at, painted) {
     const seen = changes.filter((change) => change.growths.size && isSeen(change, answer.known));
-    // Later the message grows and shrinks by the same number, if the app draws it again.
+    // Once is enough: if the app draws the user's message again, it goes and comes with the same length.
     const isFirst = !answer.growths;
     if (isFirst) for (const change of seen) for (const text of ownTexts(change, answer.question)) answer.own.add(text);
     let chars = 0;

@@ -245,7 +245,7 @@ function connect(core, url, engineIo, app) {
     answer.overAt = answer.stream.seen & END_MARKER ? (answer.overAt ?? answer.lastAt) : undefined;
   }
 
-  /** Ends the answers that wait no longer for what may follow, if the app asks again already after a short pause. */
+  /** Ends the answers of which nothing more is expected: if the user asks again, a short pause is enough for that. */
   function closeOver(time, isAskedAgain) {
     for (const answer of answers) {
       const { overAt, lastAt, stream } = answer;

@@ -154,7 +154,7 @@ function add(text, parent = body, kind = "p") {
   return element;
 }
 
-/** The page tells of the change if the target's tree is observed. */
+/** Tells the observer of the change, if it observes the tree of the target. */
 function changed(target, addedNodes, removedNodes = []) {
   let root = target;
   while (root.parentNode) root = root.parentNode;
